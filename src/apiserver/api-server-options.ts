@@ -59,8 +59,9 @@ export interface ApiServerOptions extends Partial<WatchLimits> {
    */
   readonly kinds?: readonly ResourceDefinition[];
   /**
-   * Returns the kubelet of a node, which serves the logs of its Pods: `(node) => cluster.kubelet(node)`.
-   * @default no kubelets; `kubectl logs` gets an error
+   * Returns the kubelet of a node, which serves the logs of its Pods and connections to them:
+   * `(node) => cluster.kubelet(node)`.
+   * @default no kubelets; `kubectl logs` and `kubectl exec` get an error
    */
   readonly kubelets?: Kubelets;
   /**

@@ -1,7 +1,7 @@
 import { InformerSet } from '../cache/informer-set.ts';
 import type { ControllerDeps } from '../manager/controller-options.ts';
 import { Manager } from '../manager/manager.ts';
-import type { HttpHandler } from '../util/http.ts';
+import type { Kubelet } from '../api/kubelet.ts';
 import type { Runnable } from '../util/runnable.ts';
 import type { PolicyTypeCheck } from './admission-policy-status.ts';
 import { admissionPolicyStatus } from './admission-policy-status.ts';
@@ -138,7 +138,7 @@ export interface ClusterKubeletOptions extends Omit<FakeKubeletOptions, 'nodeNam
 export class ClusterControllers implements Runnable {
   readonly name = 'cluster';
   readonly #manager: Manager;
-  readonly #kubelets = new Map<string, HttpHandler>();
+  readonly #kubelets = new Map<string, Kubelet>();
 
   constructor(deps: ControllerDeps, options: ClusterControllersOptions = {}) {
     const { controllers = ['*'], kubelet = {}, events = {}, rootCaPem, signer } = options;
@@ -189,14 +189,14 @@ export class ClusterControllers implements Runnable {
     }
     if (selected.includes('kubelet')) {
       const { nodeName = 'node-1' } = kubelet;
-      const { controller, api } = fakeKubelet(clusterDeps, { ...kubelet, nodeName });
-      this.#kubelets.set(nodeName, api);
+      const { controller, kubelet: served } = fakeKubelet(clusterDeps, { ...kubelet, nodeName });
+      this.#kubelets.set(nodeName, served);
       this.#manager.add('controllers', fakeNode(clusterDeps, nodeName), controller);
     }
   }
 
-  /** Returns the HTTP API of a node's kubelet, to which an API server forwards requests for logs. */
-  kubelet(nodeName: string): HttpHandler | undefined {
+  /** Returns the kubelet of a node, to which an API server forwards requests for logs and connections. */
+  kubelet(nodeName: string): Kubelet | undefined {
     return this.#kubelets.get(nodeName);
   }
 

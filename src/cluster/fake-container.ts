@@ -118,6 +118,7 @@ export class SimulatedProgram {
       const { value: step } = this.#steps.next();
       switch (step?.kind) {
         case 'output':
+        case 'error':
           this.#outputs.push({ atMs: this.#reachedMs, text: step.text });
           break;
         case 'message':
@@ -129,6 +130,9 @@ export class SimulatedProgram {
         case 'exit':
           this.#end = { atMs: this.#reachedMs, exitCode: step.code, message: this.#message };
           break;
+        // Only sessions have input, or output that is not text.
+        case 'data':
+        case 'read':
         case 'serve':
         case undefined:
           this.#end = this.#override.servesNothing

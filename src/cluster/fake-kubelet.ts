@@ -22,7 +22,10 @@ import { podEnvironment } from './pod-environment.ts';
 import type { PodEnvironment } from './pod-environment.ts';
 import { containersAt, hasContainerStates, podStatus, waitingStatus } from './pod-status.ts';
 import type { PodContainer } from './pod-status.ts';
-import type { HttpHandler } from '../util/http.ts';
+import type { ContainerProcess, Kubelet, KubeletAnswer, ProcessRequest } from '../api/kubelet.ts';
+import { ContainerFiles } from './container-files.ts';
+import { podPorts } from './container-port.ts';
+import { runSession } from './exec-session.ts';
 import { OverBudget, WorkBudget } from './work-budget.ts';
 
 /** Options of `FakeKubelet`. */
@@ -45,14 +48,14 @@ export interface FakeKubeletOptions {
 /**
  * Simulated kubelet of one node. Pods bound to the node get an address, run and become ready, unless a
  * ConfigMap or Secret is missing. Containers with a supported command exit and log like that command.
- * Deleted Pods are removed after their grace period. Nothing is executed.
+ * Deleted Pods are removed after their grace period. Nothing is executed: `kubectl exec` interprets its command, too.
  *
- * An API server forwards requests for logs to `api`.
+ * An API server forwards requests for logs and connections to `kubelet`.
  */
 export function fakeKubelet(
   deps: ClusterDeps,
   options: FakeKubeletOptions,
-): { readonly controller: Controller; readonly api: HttpHandler } {
+): { readonly controller: Controller; readonly kubelet: Kubelet } {
   const pods = deps.informers.for(PODS);
   const events = new ContainerEvents(deps.events.recorder('kubelet'));
   pods.addIndexers({
@@ -60,6 +63,10 @@ export function fakeKubelet(
   });
   const isUsed = (address: string) => pods.lister.byIndex(ADDRESS_INDEX, address).length > 0;
   const kubelet = new FakeKubelet(deps.clock, events, { ...options, isUsed });
+  const podOf = (namespace: string, name: string) => {
+    const pod = pods.lister.get(objectKey(namespace, name));
+    return pod?.spec?.nodeName === options.nodeName ? pod : undefined;
+  };
   const controller = new Controller(deps, {
     name: 'fake-kubelet',
     kind: PODS.kind,
@@ -72,14 +79,26 @@ export function fakeKubelet(
     },
   }).for(pods);
   const readLog = (request: LogRequest) => {
-    const key = objectKey(request.namespace, request.pod);
-    const pod = pods.lister.get(key);
-    return pod?.spec?.nodeName === options.nodeName
-      ? kubelet.readLog(key, pod, request)
+    const pod = podOf(request.namespace, request.pod);
+    return pod
+      ? kubelet.readLog(pod, request)
       : logError(404, `pod ${goQuote(request.pod)} does not exist\n`);
   };
-  return { controller, api: kubeletApi(readLog, () => deps.clock.now()) };
+  const connections: Pick<Kubelet, 'exec' | 'ports'> = {
+    exec: (request) => {
+      const pod = podOf(request.namespace, request.pod);
+      return pod ? kubelet.exec(pod, request) : NO_POD;
+    },
+    ports: (namespace, name) => {
+      const pod = podOf(namespace, name);
+      return pod ? { kind: 'connected', target: podPorts(pod) } : NO_POD;
+    },
+  };
+  const api = kubeletApi(readLog, () => deps.clock.now());
+  return { controller, kubelet: Object.assign(api, connections) };
 }
+
+const NO_POD = { kind: 'error', status: 404, message: 'pod does not exist' } as const;
 
 function logError(status: 400 | 404, message: string): LogResponse {
   return { kind: 'error', status, message };
@@ -110,6 +129,8 @@ interface KnownPod {
   budget: WorkBudget;
   /** Programs by the name of their container. */
   readonly programs: Map<string, SimulatedProgram>;
+  /** Files by the name of their container, of its run with this number. */
+  readonly files: Map<string, { readonly restarts: number; readonly files: ContainerFiles }>;
   /** Times at which the Pod was not live, in milliseconds since its start. */
   readonly failures: { readonly fromMs: number; toMs: number }[];
   /** Times at which ephemeral containers were added, in milliseconds since the start of the Pod. */
@@ -212,7 +233,7 @@ class FakeKubelet {
     this.#known.delete(key);
   }
 
-  readLog(key: ObjectKey, pod: DeepReadonly<Pod>, request: LogRequest): LogResponse {
+  readLog(pod: DeepReadonly<Pod>, request: LogRequest): LogResponse {
     const { options, follow, signal } = request;
     const description = `container ${goQuote(request.container)} in pod ${goQuote(request.pod)}`;
     const { initContainers = [], containers = [], ephemeralContainers = [] } = pod.spec ?? {};
@@ -220,14 +241,7 @@ class FakeKubelet {
     if (!all.some(({ name }) => name === request.container)) {
       return logError(400, `${description} is not available`);
     }
-    const known = this.#stateOf(key, pod);
-    const elapsedMs = this.#elapsed(known, pod);
-    const logged =
-      elapsedMs === undefined
-        ? undefined
-        : containersAt(pod, this.#runOf(known, pod, elapsedMs)).find(
-            ({ container }) => container.name === request.container,
-          );
+    const { known, elapsedMs, found: logged } = this.#find(pod, request.container);
     if (elapsedMs === undefined || !logged?.state) {
       const current = pod.status?.containerStatuses?.find(({ name }) => name === request.container);
       const reason = current?.state?.waiting?.reason ?? 'ContainerCreating';
@@ -248,6 +262,57 @@ class FakeKubelet {
         signal,
       }),
     };
+  }
+
+  /** Starts a command in a running container, or attaches to its program. */
+  exec(
+    pod: DeepReadonly<Pod>,
+    { container: name, command, tty }: ProcessRequest,
+  ): KubeletAnswer<ContainerProcess> {
+    const { known, elapsedMs, found } = this.#find(pod, name);
+    if (elapsedMs === undefined || found?.state?.kind !== 'running') {
+      return { kind: 'error', status: 500, message: `container not found (${goQuote(name)})` };
+    }
+    const { container, state, offsetMs } = found;
+    const target: ContainerProcess = async (streams) => {
+      if (command) {
+        const clock = this.#clock;
+        const gone = known.gone.signal;
+        const environment = new Map([
+          ['HOME', '/root'],
+          ['HOSTNAME', pod.spec?.hostname ?? pod.metadata.name],
+          ['PATH', '/usr/local/sbin:/usr/local/bin:/usr/sbin:/usr/bin:/sbin:/bin'],
+          ...(known.environment?.get(name) ?? []),
+        ]);
+        const files = filesOf(known, container, state.restarts);
+        return runSession({ command, environment, files, tty, clock, gone }, streams);
+      }
+      const { signal } = streams;
+      const output = this.#log(
+        this.#program(known, pod, found),
+        { fromMs: state.sinceMs },
+        {
+          known,
+          elapsedMs: elapsedMs - offsetMs,
+          isFollowed: true,
+          options: NEW_OUTPUT,
+          signal,
+        },
+      );
+      for await (const bytes of output) await streams.stdout?.(bytes);
+      return 0;
+    };
+    return { kind: 'connected', target };
+  }
+
+  /** Returns the container with a name; `elapsedMs` is undefined if the Pod was not started. */
+  #find(pod: DeepReadonly<Pod>, name: string) {
+    const known = this.#stateOf(objectKey(pod.metadata.namespace, pod.metadata.name), pod);
+    const elapsedMs = this.#elapsed(known, pod);
+    const containers =
+      elapsedMs === undefined ? [] : containersAt(pod, this.#runOf(known, pod, elapsedMs));
+    const found = containers.find(({ container }) => container.name === name);
+    return { known, elapsedMs, found };
   }
 
   /** Returns the log of a run until now, or while it is followed until the run ends. */
@@ -293,6 +358,7 @@ class FakeKubelet {
       environment: undefined,
       budget: new WorkBudget(),
       programs: new Map<string, SimulatedProgram>(),
+      files: new Map<string, { restarts: number; files: ContainerFiles }>(),
       failures: [],
       added: new Map<string, number>(),
       gone: new AbortController(),
@@ -416,6 +482,29 @@ class FakeKubelet {
       if (attempt === MAX_ADDRESSES || !this.#isUsed(address)) return address;
     }
   }
+}
+
+/** Only what a program writes from now on. */
+const NEW_OUTPUT: LogOptions = {
+  previous: false,
+  timestamps: false,
+  sinceMs: undefined,
+  tailLines: 0,
+  limitBytes: undefined,
+};
+
+/** Returns the files of a container, which are lost when it restarts. */
+function filesOf(
+  known: KnownPod,
+  { name, volumeMounts = [], workingDir = '/' }: PodContainer['container'],
+  restarts: number,
+): ContainerFiles {
+  const present = known.files.get(name);
+  if (present?.restarts === restarts) return present.files;
+  const folders = [...volumeMounts.map(({ mountPath }) => mountPath), workingDir];
+  const files = new ContainerFiles(folders);
+  known.files.set(name, { restarts, files });
+  return files;
 }
 
 /** State of a response to a log request. */

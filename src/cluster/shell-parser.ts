@@ -18,8 +18,8 @@ export type ShellCommand =
       readonly kind: 'simple';
       readonly assignments: readonly { readonly name: string; readonly value: Word }[];
       readonly words: readonly Word[];
-      /** Target of the last redirection of the output. */
-      readonly output: Word | undefined;
+      /** Last redirection of the output. */
+      readonly output: { readonly target: Word; readonly append: boolean } | undefined;
     }
   | { readonly kind: 'group'; readonly body: Script; readonly isSubshell: boolean }
   | { readonly kind: 'not'; readonly command: ShellCommand }
@@ -62,19 +62,27 @@ const MAX_DEPTH = 50;
  * @returns undefined if the script has other syntax, such as pipes, functions and here-documents
  */
 export function parseScript(text: string): Script | undefined {
-  if (text.length > MAX_LENGTH) return undefined;
+  const parsed = parseLines(text);
+  return typeof parsed === 'string' ? undefined : parsed;
+}
+
+/** Like `parseScript`, for a script that arrives in lines. It is incomplete if more lines can make it valid. */
+export function parseLines(text: string): Script | 'incomplete' | 'unsupported' {
+  if (text.length > MAX_LENGTH) return 'unsupported';
+  const parser = new Parser(text);
   try {
-    const parser = new Parser(text);
     const script = parser.script([]);
     parser.expectEnd();
     return script;
   } catch (error) {
-    if (error instanceof Unsupported) return undefined;
+    if (error instanceof Unsupported) return parser.isAtEnd ? 'incomplete' : 'unsupported';
     throw error;
   }
 }
 
 class Unsupported extends Error {}
+
+const STDERR: Word = [{ kind: 'text', text: '/dev/stderr' }];
 
 const NAME = /[A-Za-z_]\w*/y;
 const KEYWORDS: ReadonlySet<string> = new Set([
@@ -104,8 +112,13 @@ class Parser {
     this.#text = text;
   }
 
+  /** Whether all of the text was read. */
+  get isAtEnd(): boolean {
+    return this.#at >= this.#text.length;
+  }
+
   expectEnd(): void {
-    if (this.#at < this.#text.length) throw new Unsupported();
+    if (!this.isAtEnd) throw new Unsupported();
   }
 
   /** Parses commands until a keyword of `ends`, `)` or the end. */
@@ -205,14 +218,15 @@ class Parser {
   #simple(): ShellCommand {
     const assignments: { name: string; value: Word }[] = [];
     const words: Word[] = [];
-    let output: Word | undefined;
+    let output: { target: Word; append: boolean } | undefined;
     for (this.#skipBlanks(); !this.#isAtCommandEnd(); this.#skipBlanks()) {
       const redirection = this.#match(/\d?>{1,2}(?!&)|\d?>&\d|&>/y);
       if (redirection !== undefined) {
+        if (/^1?>&2$/.test(redirection)) output = { target: STDERR, append: true };
         if (redirection.includes('>&')) continue;
         this.#skipBlanks();
         const target = this.#word();
-        if (!redirection.startsWith('2')) output = target;
+        if (!redirection.startsWith('2')) output = { target, append: redirection.endsWith('>>') };
         continue;
       }
       const assigned = words.length === 0 ? this.#match(/[A-Za-z_]\w*=/y) : undefined;
@@ -233,7 +247,10 @@ class Parser {
       this.#at++;
       if (char === "'") {
         const end = this.#text.indexOf("'", this.#at);
-        if (end < 0) throw new Unsupported();
+        if (end < 0) {
+          this.#at = this.#text.length;
+          throw new Unsupported();
+        }
         addText(parts, this.#text.slice(this.#at, end));
         this.#at = end + 1;
       } else if (char === '"') this.#doubleQuoted(parts);

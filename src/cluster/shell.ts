@@ -1,9 +1,18 @@
-import { parseScript } from './shell-parser.ts';
+import { absolutePath, FileError } from './container-files.ts';
+import type { ContainerFiles } from './container-files.ts';
+import type { SessionInput } from './session-input.ts';
+import { parseLines, parseScript } from './shell-parser.ts';
 import type { ShellCommand, Script, Word, WordPart } from './shell-parser.ts';
 import { OverBudget, WorkBudget } from './work-budget.ts';
 
 export type ShellStep =
   | { readonly kind: 'output'; readonly text: string }
+  /** Output that is not text. */
+  | { readonly kind: 'data'; readonly bytes: Uint8Array }
+  /** Output to the standard error. */
+  | { readonly kind: 'error'; readonly text: string }
+  /** A command waits for input. `isPrompt`: the shell itself. */
+  | { readonly kind: 'read'; readonly isPrompt?: boolean }
   /** Text that the container writes to its termination message file. */
   | { readonly kind: 'message'; readonly text: string }
   | { readonly kind: 'sleep'; readonly ms: number }
@@ -35,12 +44,34 @@ const LINE = 60;
 /** Units of the budget for each character of a script that is parsed. */
 const PARSING = 40;
 
-type Steps = Generator<ShellStep, number, undefined>;
+export type Steps = Generator<ShellStep, number, undefined>;
+
+/** What the commands of a session can use: `kubectl exec` is one, the program of a container is none. */
+export interface ShellSession {
+  readonly input: SessionInput;
+  readonly files: ContainerFiles;
+  /** Whether a person types the commands. */
+  readonly hasTerminal: boolean;
+  /** Runs a command that the shell does not have. Undefined if there is no such command. */
+  run(name: string, args: readonly string[], state: ShellState): Steps | undefined;
+  /** Names of all commands. */
+  readonly commands: string;
+}
+
+/** State of the shell that runs a command of a session. */
+export interface ShellState {
+  readonly variables: ReadonlyMap<string, string>;
+  readonly folder: string;
+  readonly nowMs: number;
+  /** @throws {OverBudget} */
+  readonly work: (characters: number) => void;
+  readonly changeFolder: (path: string) => void;
+}
 
 /**
  * Interprets a command without running it. `sh -c SCRIPT` and the commands `echo`, `printf`, `sleep`,
  * `exit`, `true`, `false`, `:`, `test`, `[`, `seq`, `expr`, `export`, `set` and `date` are known. Any other command, and a
- * script with other syntax, runs until the container is stopped, as a server does.
+ * script with other syntax, runs until the container is stopped, as a server does. In a session it fails instead.
  *
  * @param startedMs returns the start of the container, in milliseconds since the epoch
  * @throws {OverBudget}
@@ -50,16 +81,23 @@ export function* interpret(
   environment: ReadonlyMap<string, string>,
   budget: WorkBudget = new WorkBudget(),
   startedMs: () => number = () => 0,
+  session?: ShellSession,
 ): Generator<ShellStep, void, undefined> {
   budget.spend(0, environment.size);
-  const shell = new Shell(new Map(environment), budget, startedMs);
+  const shell = new Shell(new Map(environment), budget, startedMs, session);
   try {
     const status = yield* shell.call(argv);
     yield { kind: 'exit', code: status };
   } catch (signal) {
     if (signal instanceof Exit) yield { kind: 'exit', code: signal.code };
-    else if (signal instanceof Serve) yield { kind: 'serve' };
-    else throw signal;
+    else if (!(signal instanceof Serve)) throw signal;
+    else if (session) {
+      yield {
+        kind: 'error',
+        text: `sh: the simulated shell does not support this: ${signal.message}\n`,
+      };
+      yield { kind: 'exit', code: 2 };
+    } else yield { kind: 'serve' };
   }
 }
 
@@ -73,7 +111,11 @@ class Exit extends Error {
 }
 
 /** Thrown for a command that is not known. */
-class Serve extends Error {}
+class Serve extends Error {
+  constructor(command: string = 'its syntax or size') {
+    super(command);
+  }
+}
 
 /** Thrown by `break` and `continue`. */
 class LoopControl extends Error {
@@ -89,6 +131,8 @@ class Shell {
   #variables: Map<string, string>;
   readonly #budget: WorkBudget;
   readonly #startedMs: () => number;
+  readonly #session: ShellSession | undefined;
+  #folder = '/';
   #positional: readonly string[] = [];
   #status = 0;
   #elapsedMs = 0;
@@ -99,10 +143,16 @@ class Shell {
   /** Depth of conditions, in which a failure is not an error. */
   #conditions = 0;
 
-  constructor(variables: Map<string, string>, budget: WorkBudget, startedMs: () => number) {
+  constructor(
+    variables: Map<string, string>,
+    budget: WorkBudget,
+    startedMs: () => number,
+    session: ShellSession | undefined,
+  ) {
     this.#variables = variables;
     this.#budget = budget;
     this.#startedMs = startedMs;
+    this.#session = session;
   }
 
   /** Runs a command with its arguments. */
@@ -162,7 +212,47 @@ class Shell {
       case 'dash':
         return yield* this.#isolated(this.#shell(args));
       default:
-        throw new Serve();
+        return yield* this.#other(name, args);
+    }
+  }
+
+  /** Runs a command of the session. */
+  *#other(name: string, args: readonly string[]): Steps {
+    const session = this.#session;
+    if (!session) throw new Serve(name);
+    const steps = session.run(name, args, {
+      variables: this.#variables,
+      folder: this.#folder,
+      nowMs: this.#startedMs() + this.#elapsedMs,
+      work: (characters) => this.#work(characters),
+      changeFolder: (path) => {
+        this.#folder = path;
+      },
+    });
+    if (steps) return yield* steps;
+    const text = `${name}: not found in the simulated container, which has ${session.commands}\n`;
+    yield { kind: 'error', text };
+    return 127;
+  }
+
+  /** Runs the commands that are typed, until the input ends. */
+  *#interactive({ input, hasTerminal }: ShellSession): Steps {
+    for (let text = ''; ;) {
+      if (hasTerminal) yield this.#output(text === '' ? `${this.#folder} # ` : '> ');
+      let line = input.takeLine();
+      for (; line === undefined && !input.isEnded; line = input.takeLine()) {
+        yield { kind: 'read', isPrompt: true };
+      }
+      if (line === undefined && text === '') return this.#status;
+      text += `${line ?? ''}\n`;
+      this.#work(PARSING * text.length);
+      const parsed = parseLines(text);
+      if (parsed === 'incomplete' && line !== undefined) continue;
+      if (typeof parsed === 'string') {
+        yield { kind: 'error', text: 'sh: the simulated shell does not support this syntax\n' };
+        this.#status = 2;
+      } else yield* this.#run(parsed);
+      text = '';
     }
   }
 
@@ -170,8 +260,9 @@ class Shell {
     const flags = args.findIndex((arg) => !arg.startsWith('-'));
     const options = args.slice(0, flags < 0 ? args.length : flags);
     const script = args[flags];
-    if (script === undefined || !options.some((flag) => /^-\w*c$/.test(flag))) throw new Serve();
     if (options.some((flag) => /^-\w*e/.test(flag))) this.#exitsOnError = true;
+    if (script === undefined && this.#session) return yield* this.#interactive(this.#session);
+    if (script === undefined || !options.some((flag) => /^-\w*c$/.test(flag))) throw new Serve();
     this.#work(PARSING * script.length);
     const parsed = parseScript(script);
     if (!parsed) throw new Serve();
@@ -294,14 +385,26 @@ class Shell {
     for (const { name, value } of assignments) this.#assign(name, yield* this.#join(value));
     if (argv.length === 0) return 0;
     if (!output) return yield* this.call(argv);
-    const target = yield* this.#join(output);
+    const target = yield* this.#join(output.target);
+    const files = target.startsWith('/dev/') ? undefined : this.#session?.files;
+    const file = absolutePath(target, this.#folder);
     const steps = this.call(argv);
-    for (;;) {
-      const { done, value } = steps.next();
-      if (done) return value;
-      if (value.kind !== 'output') yield value;
-      else if (target === TERMINATION_LOG) yield { kind: 'message', text: value.text };
-      else if (target === '/dev/stdout' || target === '/dev/stderr') yield value;
+    try {
+      if (!output.append) files?.write(file, new Uint8Array());
+      for (;;) {
+        const { done, value } = steps.next();
+        if (done) return value;
+        if (value.kind === 'data') files?.write(file, value.bytes, true);
+        else if (value.kind !== 'output') yield value;
+        else if (files) files.write(file, new TextEncoder().encode(value.text), true);
+        else if (target === TERMINATION_LOG) yield { kind: 'message', text: value.text };
+        else if (target === '/dev/stdout') yield value;
+        else if (target === '/dev/stderr') yield { kind: 'error', text: value.text };
+      }
+    } catch (error) {
+      if (!(error instanceof FileError)) throw error;
+      yield { kind: 'error', text: `sh: can't create ${target}: ${error.message}\n` };
+      return 1;
     }
   }
 
@@ -369,6 +472,7 @@ class Shell {
       const { done, value } = steps.next();
       if (done) return withoutEnd(output);
       if (value.kind === 'output') output += value.text;
+      else if (value.kind === 'data') output += new TextDecoder().decode(value.bytes);
       else yield value;
       if (output.length > MAX_VALUE) throw new Serve();
     }
@@ -450,6 +554,11 @@ class Shell {
     if (args.length <= 1) return a !== '';
     if (args.length === 2 && a === '-n') return operator !== '';
     if (args.length === 2 && a === '-z') return operator === '';
+    if (args.length === 2 && /^-[def]$/.test(a) && this.#session) {
+      const { files } = this.#session;
+      const path = absolutePath(operator, this.#folder);
+      return (a !== '-f' && files.isDirectory(path)) || (a !== '-d' && files.isFile(path));
+    }
     const compare = COMPARISONS.get(operator);
     if (args.length !== 3 || !compare) throw new Serve();
     return compare(a, b);

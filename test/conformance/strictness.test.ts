@@ -367,6 +367,26 @@ test('a connection to a Pod needs its container and its node', async () => {
   }
 });
 
+test('a connection to a Pod needs a node with an address', async () => {
+  const pods = `/api/v1/namespaces/${space}/pods`;
+  const node = `no-address-${space}`;
+  const containers = [{ name: 'one', image: 'nginx' }];
+  await api.made(
+    api.post(pods, { metadata: { name: 'bound' }, spec: { containers, nodeName: node } }),
+  );
+  for (const url of ['exec?command=ls&stdout=1', 'attach?stdout=1', 'portforward']) {
+    const { status, body } = await api.get(`${pods}/bound/${url}`);
+    assert.deepEqual([status, body.message], [404, `pods "${node}" not found`], url);
+  }
+  await api.made(api.post('/api/v1/nodes', { metadata: { name: node } }));
+  for (const url of ['exec?command=ls&stdout=1', 'attach?stdout=1', 'portforward']) {
+    const { status, body } = await api.post(`${pods}/bound/${url}`, {});
+    const message = 'no preferred addresses found; known addresses: []';
+    assert.deepEqual([status, body.message], [500, message], url);
+  }
+  await api.delete(`/api/v1/nodes/${node}`);
+});
+
 test('the body of a deletion replaces the options of its query', async () => {
   await api.made(api.post(path, configMap('both')));
   assert.equal((await api.delete(`${path}/both?dryRun=All`, {})).status, 200);

@@ -17,6 +17,7 @@ import type { ServedResponse } from './response.ts';
 import { CompleteBody } from './response.ts';
 import { errorResponse } from './response-encoding.ts';
 import { methodNotAllowed } from '../objects/status-error.ts';
+import { isSpdyRequest } from './streams/serve-connection.ts';
 import { acceptHandshake, sendMessages } from './websocket.ts';
 import { isWebSocketRequest } from './websocket-request.ts';
 
@@ -117,13 +118,14 @@ export async function listenHttps(
   server.on('request', (incoming, outgoing) => accept(incoming, outgoing, false));
   server.on('checkContinue', (incoming, outgoing) => accept(incoming, outgoing, true));
   server.on('upgrade', (incoming: IncomingMessage, socket: Socket, head: Uint8Array) => {
-    if (incoming.method !== 'GET' || !isWebSocketRequest(incoming.headers)) {
+    const { method, url = '/', headers } = incoming;
+    if (!(method === 'GET' && isWebSocketRequest(headers)) && !isSpdyRequest(url, headers)) {
       replay(incoming, socket, head);
       server.emit('secureConnection', socket);
       return;
     }
     connections.hold(socket);
-    track(serveUpgrade(handler, incoming, socket, head, bodies));
+    track(serveUpgrade(handler, incoming, socket, head));
   });
   server.listen(port, host);
   await once(server, 'listening');
@@ -212,15 +214,14 @@ function replay({ method, url, rawHeaders }: IncomingMessage, socket: Socket, he
 }
 
 /**
- * Like `serve`, for a client that asks for a WebSocket. Only watches and logs are sent as messages: other
- * responses are plain ones, after which the connection is closed.
+ * Like `serve`, for a client that asks for a WebSocket or SPDY. Watches and logs are sent as messages, and connections to
+ * Pods have their own protocols. Other responses are plain ones, after which the connection is closed.
  */
 async function serveUpgrade(
   handler: IncomingHandler,
   incoming: IncomingMessage,
   socket: Socket,
   head: Uint8Array,
-  bodies: IncompleteBodies<Incoming>,
 ): Promise<void> {
   const gone = new AbortController();
   const onClose = () => gone.abort(new Error('The client closed the connection'));
@@ -233,8 +234,17 @@ async function serveUpgrade(
   outgoing.assignSocket(socket);
   outgoing.once('finish', () => socket.destroySoon());
   try {
-    const response = await answer(handler, incoming, () => readBody(incoming, bodies), gone.signal);
-    const { body, messages: format } = response;
+    const response = await answer(handler, incoming, emptyRequestBody, gone.signal);
+    const { body, messages: format, upgrade } = response;
+    if (upgrade) {
+      const headers = plainHeaders(incoming.headers);
+      outgoing.detachSocket(socket);
+      const refusal = await upgrade({ headers, socket, head, signal: gone.signal });
+      if (!refusal) return;
+      outgoing.assignSocket(socket);
+      outgoing.writeHead(refusal.status, refusal.headers).end(refusal.text);
+      return;
+    }
     if (!format) {
       await send(response, outgoing, gone.signal);
       return;
@@ -251,6 +261,11 @@ async function serveUpgrade(
   } catch {
     socket.destroy();
   }
+}
+
+/** The body of a request that changes the protocol: what follows its headers belongs to the new one. */
+async function emptyRequestBody(): Promise<Uint8Array> {
+  return new Uint8Array();
 }
 
 /** Breaks a response with an error. A stream closed without an error looks complete to the client. */

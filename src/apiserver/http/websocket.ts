@@ -7,8 +7,10 @@ import { BEARER_PROTOCOL, protocolsIn } from './websocket-request.ts';
 /** The accepted handshake of a client. */
 export interface Handshake {
   readonly headers: Readonly<Record<string, string>>;
-  /** Messages are base64 text, as the subprotocol `base64.binary.k8s.io` requires. */
+  /** Messages are base64 text, as subprotocols such as `base64.binary.k8s.io` require. */
   readonly isBase64: boolean;
+  /** The selected subprotocol, or an empty text. */
+  readonly protocol: string;
 }
 
 /** The response to a handshake that is not accepted. */
@@ -18,8 +20,7 @@ export interface HandshakeRefusal {
   readonly text: string;
 }
 
-const BASE64_LOG = 'base64.binary.k8s.io';
-const LOG_PROTOCOLS: ReadonlySet<string> = new Set(['binary.k8s.io', BASE64_LOG]);
+const LOG_PROTOCOLS = ['binary.k8s.io', 'base64.binary.k8s.io'];
 
 /** From RFC 6455, section 1.3. */
 const HANDSHAKE_GUID = '258EAFA5-E914-47DA-95CA-C5AB0DC85B11';
@@ -45,29 +46,50 @@ export function acceptHandshake(
   headers: Headers,
   format: MessageFormat,
 ): Handshake | HandshakeRefusal {
+  if (format === 'bytes') return acceptProtocol(headers, ['', ...LOG_PROTOCOLS]);
+  const protocols = clientProtocols(headers);
+  const broken = brokenHandshake(headers);
+  if (broken) return broken;
+  if (!isOrigin(headers['origin'] ?? '')) return refusal(403);
+  if (protocols.length > 1) return refusal(400);
+  return accepted(headers, protocols[0] ?? '');
+}
+
+/** Accepts a handshake with the client's first subprotocol that the server knows; `''` is none. */
+export function acceptProtocol(
+  headers: Headers,
+  known: readonly string[],
+): Handshake | HandshakeRefusal {
+  const broken = brokenHandshake(headers);
+  if (broken) return broken;
+  const wanted = clientProtocols(headers);
+  const protocol = (wanted.length === 0 ? [''] : wanted).find((each) => known.includes(each));
+  return protocol === undefined ? refusal(403) : accepted(headers, protocol);
+}
+
+/** Returns the subprotocols of a handshake, without the one that is a token. */
+export function clientProtocols(headers: Headers): readonly string[] {
+  return protocolsIn(headers).filter((protocol) => !protocol.startsWith(BEARER_PROTOCOL));
+}
+
+function brokenHandshake(headers: Headers): HandshakeRefusal | undefined {
+  if (!headers['sec-websocket-key']) return refusal(400, 'mismatch challenge/response');
+  if (headers['sec-websocket-version'] === '13') return undefined;
+  const supported = { 'sec-websocket-version': '13' };
+  return { ...refusal(400, 'missing or bad WebSocket Version'), headers: supported };
+}
+
+function accepted(headers: Headers, protocol: string): Handshake {
   const key = headers['sec-websocket-key'] ?? '';
-  if (key === '') return refusal(400, 'mismatch challenge/response');
-  if (headers['sec-websocket-version'] !== '13') {
-    const supported = { 'sec-websocket-version': '13' };
-    return { ...refusal(400, 'missing or bad WebSocket Version'), headers: supported };
-  }
-  let protocols = protocolsIn(headers).filter((protocol) => !protocol.startsWith(BEARER_PROTOCOL));
-  if (format !== 'bytes') {
-    if (!isOrigin(headers['origin'] ?? '')) return refusal(403);
-    if (protocols.length > 1) return refusal(400);
-  } else if (protocols.length > 0) {
-    protocols = protocols.filter((protocol) => LOG_PROTOCOLS.has(protocol)).slice(0, 1);
-    if (protocols.length === 0) return refusal(403);
-  }
-  const [protocol] = protocols;
   return {
     headers: {
       upgrade: 'websocket',
       connection: 'Upgrade',
       'sec-websocket-accept': createHash('sha1').update(`${key}${HANDSHAKE_GUID}`).digest('base64'),
-      ...(protocol !== undefined && { 'sec-websocket-protocol': protocol }),
+      ...(protocol !== '' && { 'sec-websocket-protocol': protocol }),
     },
-    isBase64: protocol === BASE64_LOG,
+    isBase64: protocol.includes('base64.'),
+    protocol,
   };
 }
 
@@ -81,7 +103,7 @@ export function acceptHandshake(
 export async function sendMessages(
   socket: Duplex,
   head: Uint8Array,
-  { headers, isBase64 }: Handshake,
+  handshake: Handshake,
   options: {
     readonly body: AsyncIterable<Uint8Array>;
     readonly format: MessageFormat;
@@ -90,7 +112,8 @@ export async function sendMessages(
   },
 ): Promise<void> {
   const { body, format, signal, onClose } = options;
-  socket.write(`HTTP/1.1 101 Switching Protocols\r\n${headerLines(headers)}\r\n`);
+  const { isBase64 } = handshake;
+  switchProtocols(socket, handshake.headers);
   const reader = new FrameReader();
   const receive = (chunk: Uint8Array) => {
     const { response, isClosed } = reader.read(chunk);
@@ -120,8 +143,12 @@ export async function sendMessages(
   socket.end(closeFrame(NORMAL_CLOSURE), () => socket.destroy());
 }
 
+/** Receives the payload of the messages of a client, in parts. */
+export type PayloadReceiver = (part: Uint8Array, isLast: boolean) => void;
+
 /** Reads the frames that a client sends, and keeps no more than a header and the payload of a ping. */
 export class FrameReader {
+  readonly #receive: PayloadReceiver | undefined;
   /** The start of a header. */
   #partial: Buffer = Buffer.alloc(0);
   #frame: FrameHeader | undefined;
@@ -129,6 +156,11 @@ export class FrameReader {
   #bytes = 0;
   #ping: number[] = [];
   #isClosed = false;
+
+  /** @param receive receives the messages; without it, they are discarded */
+  constructor(receive?: PayloadReceiver) {
+    this.#receive = receive;
+  }
 
   /** Returns the frames to send in response; `isClosed` if the client may send nothing more. */
   read(chunk: Uint8Array): { readonly response: Uint8Array; readonly isClosed: boolean } {
@@ -162,8 +194,15 @@ export class FrameReader {
   /** Returns how many bytes of `rest` are payload of the frame, and ends the frame after its last one. */
   #payload(rest: Uint8Array, response: Uint8Array[]): number {
     if (!this.#frame?.mask) return 0;
-    const { opcode, payloadBytes, mask } = this.#frame;
+    const { opcode, payloadBytes, mask, isFinal } = this.#frame;
     const count = Math.min(payloadBytes - this.#bytes, rest.byteLength);
+    if (this.#receive && opcode <= BINARY) {
+      const offset = this.#bytes;
+      const part = Uint8Array.from(rest.subarray(0, count));
+      for (let at = 0; at < count; at++)
+        part[at] = (part[at] ?? 0) ^ (mask[(offset + at) % 4] ?? 0);
+      this.#receive(part, isFinal && offset + count === payloadBytes);
+    }
     if (opcode === PING) {
       for (const byte of rest.subarray(0, Math.min(count, MAX_CONTROL_BYTES - this.#ping.length))) {
         this.#ping.push(byte ^ (mask[this.#ping.length % 4] ?? 0));
@@ -180,6 +219,8 @@ export class FrameReader {
 
 interface FrameHeader {
   readonly opcode: number;
+  /** Whether it is the last frame of its message. */
+  readonly isFinal: boolean;
   readonly headerBytes: number;
   readonly payloadBytes: number;
   /** Undefined if the payload is not masked, which a client must not send. */
@@ -202,7 +243,7 @@ function headerOf(bytes: Buffer): FrameHeader | undefined {
         ? bytes.readUInt16BE(2)
         : Number(bytes.readBigUInt64BE(2));
   const mask = isMasked ? Uint8Array.from(bytes.subarray(headerBytes - 4, headerBytes)) : undefined;
-  return { opcode: first & 0x0f, headerBytes, payloadBytes, mask };
+  return { opcode: first & 0x0f, isFinal: first >= 0x80, headerBytes, payloadBytes, mask };
 }
 
 function frame(opcode: number, payload: Uint8Array): Uint8Array {
@@ -266,8 +307,18 @@ function refusal(status: 400 | 403, text: string = ''): HandshakeRefusal {
   return { status, headers: {}, text };
 }
 
-function headerLines(headers: Headers): string {
-  return Object.entries(headers)
-    .map(([name, value]) => `${name}: ${value}\r\n`)
-    .join('');
+/** Sends the response after which the connection has another protocol. */
+export function switchProtocols(socket: Duplex, headers: Headers): void {
+  const lines = Object.entries(headers).map(([name, value]) => `${name}: ${value}\r\n`);
+  socket.write(`HTTP/1.1 101 Switching Protocols\r\n${lines.join('')}\r\n`);
+}
+
+/** Returns a message of a server: base64 text, or bytes. */
+export function messageFrame(bytes: Uint8Array, isText: boolean): Uint8Array {
+  return frame(isText ? TEXT : BINARY, bytes);
+}
+
+/** Returns the frame that ends a connection. */
+export function normalClosure(): Uint8Array {
+  return closeFrame(NORMAL_CLOSURE);
 }

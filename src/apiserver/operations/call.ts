@@ -2,11 +2,13 @@ import type { AdmittedRequest } from '../admission/admit.ts';
 import type { WatchHistory } from '../storage/watch-history.ts';
 import type { Clock } from '../../util/clock.ts';
 import type { ApiServerMetrics } from '../../metrics/api-server-metrics.ts';
-import type { HttpHandler } from '../../util/http.ts';
+import type { HttpResponse } from '../../util/http.ts';
+import type { Kubelet } from '../../api/kubelet.ts';
 import type { AdmissionChain } from '../admission/attributes.ts';
 import type { Authorizer } from '../../api/policy-rule.ts';
 import type { ServiceAccountTokens } from '../auth/service-account-tokens.ts';
 import type { Authenticator } from '../../api/user.ts';
+import type { Connection } from './connection.ts';
 import type { CrdConverter } from '../crd/crd-conversion.ts';
 import type { LineCache } from './line-cache.ts';
 import type { ListRendering, Representation } from '../request/negotiation.ts';
@@ -48,8 +50,8 @@ export interface Backend {
   readonly turns: WriteTurns;
 }
 
-/** Returns the HTTP handler of a node's kubelet, which serves the logs of Pods. */
-export type Kubelets = (nodeName: string) => HttpHandler | undefined;
+/** Returns the kubelet of a node, which serves the logs of Pods and connections to them. */
+export type Kubelets = (nodeName: string) => Kubelet | undefined;
 
 export interface WatchLimits {
   /**
@@ -101,5 +103,9 @@ export type Answer =
   | { readonly kind: 'watch'; readonly watcher: Watcher; readonly isList: boolean }
   /** A stream of plain text. */
   | { readonly kind: 'text'; readonly body: AsyncIterable<Uint8Array> }
+  /** A connection to a Pod, for which the client changes the protocol. */
+  | { readonly kind: 'connection'; readonly connection: Connection }
+  /** The response of another server. */
+  | { readonly kind: 'proxied'; readonly response: HttpResponse }
   /** Success without content. */
   | { readonly kind: 'nothing' };

@@ -1,36 +1,86 @@
 import { objectIn, textIn } from '../../util/json-value.ts';
 import { goQuote } from '../../util/go-quote.ts';
-import type { EndpointSlice, Service } from '../../api/builtin.ts';
-import type { DeepReadonly } from '../../api/object.ts';
-import type { Call } from './call.ts';
-import type { StoredObject } from '../objects/resource-definition.ts';
-import { StatusError, badRequest, forbiddenError } from '../objects/status-error.ts';
+import type { PortConnection } from './connection.ts';
+import type { Answer, Call } from './call.ts';
+import { badRequest, forbiddenError } from '../objects/status-error.ts';
 import { authorizeCreate } from '../admission/admit.ts';
-import { containerOf } from './pod-log.ts';
+import { containerOf, kubeletOf } from './pod-log.ts';
 import { existing } from './read.ts';
 
 /**
- * Rejects a connection to a Pod, a Node or a Service.
+ * Connects to the containers of a Pod: exec, attach and port-forward.
  *
- * @throws {StatusError} 404 if the object does not exist, 400 if a Pod has no node or not the container, 503 if a Service
- *   has no endpoint, else 501
+ * @throws {StatusError} 404 if the Pod or its node does not exist, 400 if the Pod has no node or not the container, or the
+ *   client does not change the protocol
  */
-export function rejectConnection(call: Call): never {
-  const { info, definition } = call;
-  if (info.subresource === 'proxy') requireTarget(call);
-  else requireContainer(call);
-  const message = `this server does not serve ${definition.plural}/${info.subresource}: nothing is executed in its Pods`;
-  throw StatusError.failure({ code: 501, message });
-}
-
-/** Looks up the Pod and the container of an exec, attach or portforward as a kube-apiserver does. */
-function requireContainer(call: Call): void {
-  const { subresource, query } = call.info;
+export function connect(call: Call): Answer {
+  const { info, request } = call;
+  const { subresource, query } = info;
   requireCreate(call);
   const pod = existing(call);
-  if (subresource !== 'portforward') containerOf(pod, query.get('container'));
-  if (textIn(objectIn(pod, 'spec'), 'nodeName') !== '') return;
-  throw badRequest(`pod ${pod.metadata.name} does not have a host assigned`);
+  const { namespace = '', name, uid } = pod.metadata;
+  const isPorts = subresource === 'portforward';
+  const container = isPorts ? '' : containerOf(pod, query.get('container'));
+  const node = textIn(objectIn(pod, 'spec'), 'nodeName');
+  if (node === '') throw badRequest(`pod ${name} does not have a host assigned`);
+  const kubelet = kubeletOf(call, node);
+  if (!(request.headers['connection'] ?? '').toLowerCase().includes('upgrade')) {
+    throw badRequest('Upgrade request required');
+  }
+  if (isPorts) {
+    const ports = portsIn(query);
+    const open = () => kubelet.ports?.(namespace, name) ?? NOT_CONNECTED;
+    return { kind: 'connection', connection: { kind: 'ports', open, pod: name, uid, ...ports } };
+  }
+  const tty = flag(query, 'tty');
+  const streams = {
+    tty,
+    stdin: flag(query, 'stdin'),
+    stdout: flag(query, 'stdout'),
+    // A terminal has one output.
+    stderr: flag(query, 'stderr') && !tty,
+  };
+  const command = subresource === 'exec' ? query.getAll('command') : undefined;
+  const open = () => {
+    if (!streams.stdin && !streams.stdout && !streams.stderr) return NO_STREAMS;
+    const wanted = { namespace, pod: name, container, command, tty };
+    return kubelet.exec?.(wanted) ?? NOT_CONNECTED;
+  };
+  return { kind: 'connection', connection: { kind: 'process', open, streams } };
+}
+
+const NO_STREAMS = {
+  kind: 'error',
+  status: 400,
+  message: 'you must specify at least 1 of stdin, stdout, stderr',
+} as const;
+
+const NOT_CONNECTED = {
+  kind: 'error',
+  status: 500,
+  message: 'the kubelet of this node is simulated, and serves only logs',
+} as const;
+
+/** As upstream decodes options: a flag without a value is true. */
+function flag(query: URLSearchParams, name: string): boolean {
+  const value = query.get(name);
+  return value !== null && value !== '0' && value.toLowerCase() !== 'false';
+}
+
+/** Returns the ports of a port-forward over a WebSocket. Error messages are those of kubelets. */
+function portsIn(query: URLSearchParams): Pick<PortConnection, 'numbers' | 'problem'> {
+  const texts = query.getAll('ports').flatMap((text) => text.split(','));
+  const numbers: number[] = [];
+  if (texts.length === 0) return { numbers, problem: 'query parameter "port" is required' };
+  for (const text of texts) {
+    const number = /^\d+$/.test(text) ? Number(text) : Number.NaN;
+    if (number === 0) return { numbers, problem: `port ${goQuote(text)} must be > 0` };
+    if (!(number <= 65_535)) {
+      return { numbers, problem: `unable to parse ${goQuote(text)} as a port` };
+    }
+    numbers.push(number);
+  }
+  return { numbers, problem: undefined };
 }
 
 /**
@@ -43,45 +93,4 @@ function requireCreate(call: Call): void {
   if (info.verb === 'create') return;
   const { allowed, reason } = authorizeCreate(call);
   if (!allowed) throw forbiddenError(definition, info.name ?? '', reason);
-}
-
-/**
- * Looks up the target of a proxy as a kube-apiserver does. Its name is `NAME`, `NAME:PORT` or
- * `SCHEME:NAME:PORT`. A Service is only read for the number of a port.
- */
-function requireTarget(call: Call): void {
-  const { info, definition } = call;
-  const { name: id = '' } = info;
-  if (id === '') throw badRequest('name must be provided');
-  const parts = id.split(':');
-  const [scheme = '', name = '', port = ''] = parts.length < 3 ? ['', ...parts] : parts;
-  if (name === '' || parts.length > 3 || !['', 'http', 'https'].includes(scheme)) {
-    throw badRequest(`invalid ${definition.kind.toLowerCase()} request ${goQuote(id)}`);
-  }
-  const object = () => existing({ ...call, info: { ...info, name } });
-  if (definition.plural !== 'services') return void object();
-  if (/^[+-]?\d+$/.test(port)) {
-    const { spec } = object() as StoredObject & DeepReadonly<Pick<Service, 'spec'>>;
-    if (!spec?.ports?.some((each) => each.port === Number(port))) {
-      throw unavailable(`no service port ${Number(port)} found for service ${goQuote(name)}`);
-    }
-  }
-  if (!hasEndpoint(call, name)) {
-    throw unavailable(`no endpoints available for service ${goQuote(name)}`);
-  }
-}
-
-function hasEndpoint({ backend, info }: Call, service: string): boolean {
-  const slices = backend.store
-    .collection({ group: 'discovery.k8s.io', plural: 'endpointslices' })
-    .list(info.namespace) as (StoredObject & DeepReadonly<Pick<EndpointSlice, 'endpoints'>>)[];
-  return slices.some(
-    ({ metadata: { labels }, endpoints }) =>
-      labels?.['kubernetes.io/service-name'] === service &&
-      endpoints?.some(({ conditions, targetRef }) => conditions?.ready !== false && targetRef),
-  );
-}
-
-function unavailable(message: string): StatusError {
-  return StatusError.failure({ code: 503, reason: 'ServiceUnavailable', message });
 }

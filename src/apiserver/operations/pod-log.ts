@@ -1,5 +1,6 @@
 import { objectIn, objectsIn, textIn } from '../../util/json-value.ts';
-import type { HttpHandler, HttpResponse } from '../../util/http.ts';
+import type { Kubelet } from '../../api/kubelet.ts';
+import type { HttpResponse } from '../../util/http.ts';
 import type { Answer, Call } from './call.ts';
 import type { StoredObject } from '../objects/resource-definition.ts';
 import { StatusError, badRequest, internalError, notFoundError } from '../objects/status-error.ts';
@@ -55,7 +56,7 @@ export function containerOf(pod: StoredObject, wanted: string | null): string {
 }
 
 /** @throws {StatusError} as kube-apiserver does if it cannot reach the node */
-function kubeletOf({ backend, definition }: Call, node: string): HttpHandler {
+export function kubeletOf({ backend, definition }: Call, node: string): Kubelet {
   const nodes = backend.registry.find('', 'v1', 'nodes');
   // kube-apiserver answers NotFound for a Pod with the name of the node.
   if (nodes && !backend.store.collection(nodes).get(undefined, node)) {

@@ -4,7 +4,7 @@ import type { User } from '../../api/user.ts';
 import type { Answer, Backend, Call } from './call.ts';
 import type { Encoding } from '../request/negotiation.ts';
 import { OBJECT_TYPES, negotiate, represent, requireMediaType } from '../request/negotiation.ts';
-import { rejectConnection } from './connect.ts';
+import { connect } from './connect.ts';
 import { create } from './create.ts';
 import { remove, removeCollection } from './delete.ts';
 import { patch, patchTypes } from './patch.ts';
@@ -13,6 +13,7 @@ import { bind, bindNamed, evict } from './pod-actions.ts';
 import { readLog } from './pod-log.ts';
 import { answerReview } from './review.ts';
 import { createToken } from './service-account-token.ts';
+import { proxy } from './proxy.ts';
 import { getScale, patchScale, updateScale } from './scale.ts';
 import { update } from './update.ts';
 import { contentType } from '../request/request-body.ts';
@@ -119,9 +120,6 @@ export function hasSubresource(subresource: string, { subresources }: ResourceDe
   );
 }
 
-/** Subresources that need a real node. */
-const NOT_SERVED: ReadonlySet<string> = new Set(['attach', 'exec', 'portforward', 'proxy']);
-
 /** Returns the error for a verb that a path does not support. */
 function verbError({ verb, name }: RequestInfo, definition: ResourceDefinition): Error {
   // Of the built-in kinds, only ComponentStatuses are listed and not watched.
@@ -164,11 +162,14 @@ function operationOf(
       return verb === 'create' ? createToken : undefined;
     case 'log':
       return verb === 'get' ? readLog : undefined;
+    case 'attach':
+    case 'exec':
+    case 'portforward':
+      return verb === 'get' || verb === 'create' ? connect : undefined;
+    case 'proxy':
+      return proxy;
     default:
-      if (!NOT_SERVED.has(subresource)) return undefined;
-      // Only a proxy has all verbs.
-      if (subresource !== 'proxy' && verb !== 'get' && verb !== 'create') return undefined;
-      return rejectConnection;
+      return undefined;
   }
 }
 

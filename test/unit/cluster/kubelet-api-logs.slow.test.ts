@@ -21,6 +21,7 @@ describe('Pod logs', () => {
   let client: HttpClient;
   let stop: AbortController;
   let running: Promise<void>;
+  let kubelet: () => ReturnType<Cluster['kubelet']>;
 
   beforeEach(async () => {
     clock = new FakeClock();
@@ -28,6 +29,7 @@ describe('Pod logs', () => {
     client = new HttpClient({ handler: server.handler, server: 'https://test', clock });
     const options = { controllers: ['scheduler', 'kubelet'], kubelet: { startupMs: 1000 } };
     const cluster = new Cluster({ client, clock, log: silentLogger }, options);
+    kubelet = () => cluster.kubelet('node-1');
     stop = new AbortController();
     running = cluster.run(stop.signal);
     await clock.advance(1000);
@@ -73,6 +75,32 @@ describe('Pod logs', () => {
     assert.equal((await client.get(PODS, at('job'))).status?.phase, 'Succeeded');
     await clock.advance(3_600_000);
     assert.equal(await log('job'), 'YAY\n');
+  });
+
+  it('continue at a client that attaches, which also runs commands', async () => {
+    await apply('loop', ['sh', '-c', 'i=0; while true; do echo $i; i=$((i+1)); sleep 10; done']);
+    await clock.advance(12_000);
+    const connect = (command: readonly string[] | undefined, container = 'app') =>
+      kubelet()?.exec?.({ namespace: 'default', pod: 'loop', container, command, tty: false });
+    const { signal } = new AbortController();
+    let attached = '';
+    const stdout = async (bytes: Uint8Array) => {
+      attached += Buffer.from(bytes).toString();
+    };
+    const attach = connect(undefined);
+    assert.ok(attach?.kind === 'connected');
+    const over = attach.target({ stdout, signal });
+    await clock.advance(20_000);
+    assert.equal(attached, '2\n3\n');
+    const exec = connect(['sh', '-c', 'hostname; exit 3']);
+    assert.ok(exec?.kind === 'connected');
+    assert.equal(await exec.target({ stdout, signal }), 3);
+    assert.ok(attached.endsWith('loop\n'));
+    assert.equal(connect(['ls'], 'none')?.kind, 'error');
+    await client.delete(PODS, at('loop'));
+    await clock.advance(5000);
+    assert.equal(await over, 0);
+    assert.equal(connect(['ls'])?.kind, 'error');
   });
 
   it('can be limited by lines, bytes and time', async () => {

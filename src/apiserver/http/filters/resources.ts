@@ -6,9 +6,12 @@ import { PROTOBUF_TYPE } from '../../protobuf/protobuf-body.ts';
 import { JSON_TYPE } from '../../request/negotiation.ts';
 import type { OpenStreams } from '../open-streams.ts';
 import { listResponse, objectResponse, prettyPrint } from '../response-encoding.ts';
-import type { Compression, ServedResponse } from '../response.ts';
+import type { Compression, ServedResponse, Upgrade } from '../response.ts';
 import { emptyResponse, streamResponse } from '../response.ts';
+import { serveConnection } from '../streams/serve-connection.ts';
 import type { Filter, FilteredRequest } from './filter.ts';
+
+const SWITCHING_PROTOCOLS = 101;
 
 /**
  * Runs the operation of a request to a resource, and encodes its answer.
@@ -63,6 +66,15 @@ function responseOf(
     }
     case 'text':
       return { ...streamResponse(answer.body, 'text/plain'), messages: 'bytes' };
+    case 'connection': {
+      const onEnd = filtered.end.startWatch();
+      filtered.audit?.started(SWITCHING_PROTOCOLS);
+      const upgrade: Upgrade = (upgradeRequest) =>
+        serveConnection(answer.connection, upgradeRequest).finally(onEnd);
+      return { ...emptyResponse(), status: SWITCHING_PROTOCOLS, upgrade };
+    }
+    case 'proxied':
+      return answer.response;
     case 'nothing':
       return emptyResponse();
   }
