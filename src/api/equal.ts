@@ -40,7 +40,8 @@ function presentMembers(value: object): number {
   return present;
 }
 
-function memberOf(value: object, key: string): unknown {
+/** Returns an own member of an object, or undefined. */
+export function memberOf(value: object, key: string): unknown {
   return Object.hasOwn(value, key) ? (value as Record<string, unknown>)[key] : undefined;
 }
 

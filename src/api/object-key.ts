@@ -4,7 +4,10 @@ declare const brand: unique symbol;
  * The key of an object within its resource: `namespace/name`, or `name` for cluster-scoped kinds. The format
  * is that of client-go's MetaNamespaceKeyFunc. Only this module creates and parses keys.
  */
-export type ObjectKey = string & { readonly [brand]: 'ObjectKey' };
+export type ObjectKey = string & {
+  /** The text is part of the type error about a plain string. */
+  readonly [brand]: 'result of keyOf(object) or objectKey(namespace, name)';
+};
 
 /** Namespace and name of an object. */
 export interface ObjectName {

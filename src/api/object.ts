@@ -52,9 +52,12 @@ export type Draft<T extends KubernetesObject> = DraftFields<T> & {
   metadata: Partial<ObjectMeta>;
 };
 
-/** The object of a create request: a draft. Parts can be read-only, such as constants and parts of cached objects. */
+/**
+ * The object of a create request: a draft. Parts can be read-only, such as constants and parts of cached objects. Optional
+ * fields can be `undefined`: they are not sent.
+ */
 export type NewObject<T extends KubernetesObject> = ReadonlyDraft<T> & {
-  readonly metadata: DeepReadonly<Partial<ObjectMeta>>;
+  readonly metadata: Sent<Partial<ObjectMeta>>;
 };
 
 /**
@@ -69,7 +72,19 @@ type DraftFields<T extends KubernetesObject> = Omit<T, 'metadata' | 'status'> &
   (T extends { status?: infer S } ? { status?: S } : unknown);
 
 type ReadonlyDraft<T extends KubernetesObject> =
-  DraftFields<T> | { readonly [K in keyof DraftFields<T>]: DeepReadonly<DraftFields<T>[K]> };
+  | DraftFields<T>
+  | (Readonly<Pick<KubernetesObject, 'apiVersion' | 'kind'>> & SentMembers<DraftFields<T>>);
+
+/** A value that is only read and sent: read-only, and with optional members that can be `undefined`. */
+type Sent<T> = T extends readonly (infer E)[]
+  ? readonly Sent<E>[]
+  : T extends object
+    ? SentMembers<T>
+    : T;
+
+type SentMembers<T> = {
+  readonly [K in keyof T]: object extends Pick<T, K> ? Sent<T[K]> | undefined : Sent<T[K]>;
+};
 
 /** An object of a kind that is known only at run time. Its other fields have the type `unknown`. */
 export interface UnstructuredObject extends KubernetesObject {

@@ -83,6 +83,11 @@ export class TestedRole {
     this.#recording = process.env[OBSERVED_ROLES];
   }
 
+  /** Name of the user whose requests the handlers send, for faults: `failNext({ user: role.user }, 503)`. */
+  get user(): string {
+    return this.#user;
+  }
+
   /**
    * Creates the roles and bindings on the server of a test, and returns a handler for the client of the
    * controller. A request without permission is rejected with 403, except while `generate rbac` runs the tests.

@@ -1,11 +1,12 @@
 import { ApiError, isApiError } from '../api/api-error.ts';
-import { covers } from '../api/equal.ts';
+import { covers, memberOf } from '../api/equal.ts';
 import type { DeepReadonly, KubernetesObject, NewObject } from '../api/object.ts';
 import { controllerOf, isControlledBy } from '../api/metadata.ts';
 import { groupResourceOf } from '../api/resource.ts';
 import type { Resource } from '../api/resource.ts';
 import type { Client } from '../client/client.ts';
 import type { Logger } from '../util/logger.ts';
+import { isRecord } from '../util/values.ts';
 import { upgradeManagedFields } from '../client/apply/upgrade-managed-fields.ts';
 
 /** Arguments of {@link ensureChild}: the owner, its desired child, and the child in the cache. */
@@ -24,6 +25,11 @@ export interface ChildOptions<T extends KubernetesObject> {
    * @default true
    */
   readonly update?: boolean | 'always' | undefined;
+  /**
+   * Fields from which members are removed that `desired` does not have, also those of members that are objects.
+   * @default none: members that others added stay
+   */
+  readonly exact?: readonly (keyof T & string)[] | undefined;
   /**
    * Decides whether an object of this name without a controller is adopted: it becomes a child and is updated.
    * @default never
@@ -47,6 +53,11 @@ export type ChildOutcome<T extends KubernetesObject> =
 export interface ChildContext {
   readonly client: Client;
   readonly signal: AbortSignal;
+  /**
+   * Uids of the objects that `OwnedObjects.ensure` has kept in this sync. A later call of the sync does not prune them.
+   * @default calls are independent
+   */
+  readonly ensured?: Set<string> | undefined;
   /**
    * Receives a line for each object that `OwnedObjects` writes, at verbosity 2.
    * @default none
@@ -91,7 +102,8 @@ export async function ensureChild<T extends KubernetesObject>(
     return { kind: 'updated', object: await change(context, options, child) };
   }
   if (isDeleting) return { kind: 'terminating', object: child };
-  if (!update || (update !== 'always' && covers(child, desired, resource.fields))) {
+  const isCovered = update !== 'always' && covers(child, desired, resource.fields);
+  if (!update || (isCovered && !surplusOf(options, child))) {
     return { kind: 'unchanged', object: child };
   }
   const object = await change(context, options, child);
@@ -199,24 +211,56 @@ async function existing<T extends KubernetesObject>(
 
 async function change<T extends KubernetesObject>(
   context: ChildContext,
-  { resource, desired, fieldManager }: ChildOptions<T>,
+  options: ChildOptions<T>,
   child: DeepReadonly<T>,
 ): Promise<DeepReadonly<T>> {
+  const { resource, desired, fieldManager } = options;
   const { client, signal } = context;
   const { uid } = child.metadata;
   const body = { ...desired, metadata: { ...desired.metadata, uid } };
   const patch = { type: 'apply', body, force: true } as const;
   try {
     await upgradeManagedFields(context, { resource, object: child, fieldManager });
-    const options = { fieldManager, signal };
+    const request = { fieldManager, signal };
     const { metadata } = child;
-    return shared((await client.patch<KubernetesObject>(resource, metadata, patch, options)) as T);
+    const applied = await client.patch<KubernetesObject>(resource, metadata, patch, request);
+    const surplus = surplusOf(options, applied as T);
+    if (!surplus) return shared(applied as T);
+    const removal = { type: 'merge', body: { metadata: { uid }, ...surplus } } as const;
+    return shared(
+      (await client.patch<KubernetesObject>(resource, metadata, removal, request)) as T,
+    );
   } catch (cause) {
     if (!isReplaced(cause)) throw cause;
     const { kind, metadata } = child;
     const message = `${kind} "${metadata.name}" was deleted or replaced since the cache saw it`;
     throw new ApiError({ kind: 'conflict', message, cause });
   }
+}
+
+/** Returns the merge patch that removes what `options.exact` does not permit, or undefined. */
+function surplusOf<T extends KubernetesObject>(
+  { exact = [], desired }: Pick<ChildOptions<T>, 'exact' | 'desired'>,
+  child: object,
+): object | undefined {
+  const removal = exact.map((field): [string, unknown] => [
+    field,
+    removalOf(memberOf(child, field), memberOf(desired, field)),
+  ]);
+  const needed = removal.filter(([, patch]) => patch !== undefined);
+  return needed.length > 0 ? Object.fromEntries(needed) : undefined;
+}
+
+/** Returns the merge patch that removes the members of `actual` that `desired` does not have, or undefined. */
+function removalOf(actual: unknown, desired: unknown): object | null | undefined {
+  if (actual === undefined || actual === null) return undefined;
+  if (desired === undefined) return null;
+  if (!isRecord(actual) || !isRecord(desired)) return undefined;
+  const members = Object.keys(actual).flatMap((name) => {
+    const patch = removalOf(memberOf(actual, name), memberOf(desired, name));
+    return patch === undefined ? [] : [[name, patch] as const];
+  });
+  return members.length > 0 ? Object.fromEntries(members) : undefined;
 }
 
 /** Returns whether a patch with the uid of an object failed because the object is gone, or another one has its name. */

@@ -29,6 +29,11 @@ export interface SyncContext extends ServiceContext {
   readonly log: Logger;
   /** Its writes delay the next sync of this key until the caches contain them. */
   readonly client: Client;
+  /**
+   * Uids of the owned objects that this sync has kept, see `OwnedObjects.ensure`.
+   * @default calls of `ensure` are independent
+   */
+  readonly ensured?: Set<string> | undefined;
   /** The events since the last sync of this key, merged and bounded. */
   readonly causes: readonly Cause[];
 }

@@ -416,7 +416,8 @@ export class Controller implements Runnable {
     });
     try {
       const onServiceCall = recorder && ((call: ServiceCall) => recorder.recordCall(call));
-      const sync = { signal, log, causes, client, clock, fetch, onServiceCall };
+      const ensured = new Set<string>();
+      const sync = { signal, log, causes, client, clock, fetch, onServiceCall, ensured };
       const outcome = await (trace
         ? trace.run(() => this.#handler(key, sync))
         : this.#handler(key, sync));

@@ -36,7 +36,14 @@ export interface OwnedKindOptions<
    */
   readonly removeFields?: boolean | undefined;
   /**
-   * Whether objects that `ensure` no longer receives are deleted; a function selects them.
+   * Fields from which members are removed that the desired state does not have, such as `data` of a copied Secret. Do not
+   * name fields in which the server sets defaults.
+   * @default none: members that others added stay
+   */
+  readonly exact?: readonly (keyof T & string)[] | undefined;
+  /**
+   * Whether objects that `ensure` does not receive are deleted; a function selects them. Then pass all desired objects
+   * of an owner in one call, or select those of the call.
    * @default false
    */
   readonly prune?:
@@ -52,6 +59,7 @@ export interface OwnedKindOptions<
 const OPTIONS: OptionNames<OwnedKindOptions<KubernetesObject>> = {
   update: true,
   removeFields: true,
+  exact: true,
   prune: true,
   adopt: true,
 };
@@ -136,7 +144,7 @@ export class OwnedObjects<O extends KubernetesObject = KubernetesObject> impleme
     checkOptions(options, OPTIONS, 'OwnedObjects.add');
     if (this.#isWatched) throw new Error('OwnedObjects.add: call it before Controller.owns');
     const { resource, lister } = informer;
-    const { removeFields = true, prune = false, adopt } = options;
+    const { removeFields = true, exact, prune = false, adopt } = options;
     const { update = !FIXED.has(groupResourceOf(resource)) } = options;
     if (!lister.hasIndex(OWNER_INDEX)) informer.addIndexers(ownerIndexers);
     this.#kinds.set(kindId(apiVersionOf(resource), resource.kind), {
@@ -156,6 +164,7 @@ export class OwnedObjects<O extends KubernetesObject = KubernetesObject> impleme
           cached,
           fieldManager: this.#fieldManager,
           update: hash === undefined || isApplied ? update : 'always',
+          exact,
           adopt: adopt && (async (object) => adopt(object, owner) && this.#exists(context, owner)),
         });
         const { kind, object } = outcome;
@@ -200,12 +209,14 @@ export class OwnedObjects<O extends KubernetesObject = KubernetesObject> impleme
   /**
    * Creates and updates the desired objects of `owner` one after another, then prunes. Sends no request if the caches
    * show the desired state. Does nothing if `owner` is being deleted, because the garbage collector deletes its objects.
-   * Of kinds without `prune`, objects that are not in `desired` stay: a later call can have another list.
+   * Of kinds without `prune`, objects that are not in `desired` stay: a later call can have another list. Of kinds with
+   * `prune`, a second call in one sync must not delete what the first one has kept.
    *
    * @returns an outcome for each desired object, in order
    * @throws {SyncError} `ErrResourceExists`, after all else is done, if an object that `owner` does not control has the name
    * of a desired one. The owner is enqueued when that object is deleted or loses its controller.
-   * @throws {TypeError} if the kind of a desired object was not added, or the owner cannot own it
+   * @throws {TypeError} before the first request, if it would delete an object that another call in this sync has kept; if
+   * the kind of a desired object was not added, or the owner cannot own it
    * @throws {ApiError} of the first request that failed; see `ensureChild`
    */
   async ensure<T extends KubernetesObject = KubernetesObject & Readonly<Record<string, unknown>>>(
@@ -214,6 +225,7 @@ export class OwnedObjects<O extends KubernetesObject = KubernetesObject> impleme
     desired: readonly OwnedDraft<T>[],
   ): Promise<OwnedOutcome<T>[]> {
     if (owner.metadata.deletionTimestamp !== undefined) return [];
+    this.#requireOneList(context, owner, desired);
     const outcomes: OwnedOutcome<T>[] = [];
     let collision: SyncError | undefined;
     for (const draft of desired) {
@@ -232,6 +244,7 @@ export class OwnedObjects<O extends KubernetesObject = KubernetesObject> impleme
         continue;
       }
       kind.waiting.get(keyOf(outcome.object))?.delete(keyOf(owner));
+      context.ensured?.add(outcome.object.metadata.uid);
       // The object has the kind of the draft.
       outcomes.push(outcome as OwnedOutcome<T>);
       const verb = VERBS[outcome.kind];
@@ -251,13 +264,39 @@ export class OwnedObjects<O extends KubernetesObject = KubernetesObject> impleme
     return outcomes;
   }
 
+  /** Two lists would delete each other's objects in each sync. */
+  #requireOneList(
+    { ensured }: ChildContext,
+    owner: DeepReadonly<O>,
+    desired: readonly OwnedDraft[],
+  ): void {
+    if (!ensured || ensured.size === 0) return;
+    for (const kind of this.#kinds.values()) {
+      const { resource } = kind.informer;
+      const id = kindId(apiVersionOf(resource), resource.kind);
+      const wanted = new Set(
+        desired
+          .filter((draft) => kindId(draft.apiVersion, draft.kind) === id)
+          .map((draft) => keyOf(this.#complete(draft, resource, owner))),
+      );
+      const other = kind
+        .prunable(owner)
+        .find((object) => ensured.has(object.metadata.uid) && !wanted.has(keyOf(object)));
+      if (!other) continue;
+      throw new TypeError(
+        `OwnedObjects.ensure would delete ${resource.kind} "${keyOf(other)}", which another call in this sync has kept: pass all desired objects of ${this.#owner.kind} "${keyOf(owner)}" in one call, or let prune select the objects of each call`,
+      );
+    }
+  }
+
   #complete(draft: OwnedDraft, resource: Resource, owner: DeepReadonly<KubernetesObject>) {
-    const { namespace } = owner.metadata;
+    const inherited = resource.namespaced ? owner.metadata.namespace : undefined;
+    const { namespace = inherited } = draft.metadata;
     return {
       ...draft,
       metadata: {
-        ...(namespace !== undefined && resource.namespaced && { namespace }),
         ...draft.metadata,
+        ...(namespace !== undefined && { namespace }),
         ownerReferences: [...(draft.metadata.ownerReferences ?? []), controllerReference(owner)],
       },
     };

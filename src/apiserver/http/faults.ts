@@ -24,6 +24,8 @@ export type RequestMatcher =
       readonly subresource?: string;
       readonly namespace?: string;
       readonly name?: string;
+      /** Name of the user, after impersonation. */
+      readonly user?: string;
     }
   | ((request: RequestRecord) => boolean);
 
@@ -164,6 +166,11 @@ export class Faults {
     this.#after.clear();
   }
 
+  /** Whether a plan or a hook can read the user of a request. */
+  get areActive(): boolean {
+    return this.#failures.length + this.#delays.length + this.#before.size > 0;
+  }
+
   /** Returns the fault of a request, if any, after its delay. */
   async before(request: RequestRecord, signal?: AbortSignal): Promise<FaultPlan | undefined> {
     const delay = take(this.#delays, request);
@@ -200,10 +207,11 @@ function take<T>(pending: Pending<T>[], request: RequestRecord): T | undefined {
 function predicate(matcher: RequestMatcher): (request: RequestRecord) => boolean {
   if (typeof matcher === 'function') return matcher;
   if (typeof matcher === 'string') return ({ method }) => method === matcher;
-  const { method, ...wanted } = matcher;
+  const { method, user, ...wanted } = matcher;
   const properties = Object.entries(wanted);
   return (request) =>
     (method === undefined || request.method === method) &&
+    (user === undefined || request.user?.name === user) &&
     properties.every(([property, value]) => {
       const { info } = request;
       if (!info) return false;

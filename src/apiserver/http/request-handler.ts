@@ -60,7 +60,7 @@ export function requestHandler(deps: RequestHandlerDeps): RequestHandler {
   const { access, clock, metrics, registry, tokens } = backend;
   const handle = chain([
     withRequestLog(deps.requests),
-    withFaults(deps.faults),
+    withFaults(deps.faults, access),
     withAudit(deps.auditor),
     withErrorResponses(deps.log),
     withValidRequestLine(registry),

@@ -169,6 +169,40 @@ describe('Owned objects', () => {
     );
   });
 
+  it('are not pruned by another call in the same sync, which throws before it sends a request', async () => {
+    const pruning = ownedBy({ prune: true });
+    const other = new OwnedObjects(SERVICES, 'other-controller').add(configMaps, { prune: true });
+    for (const second of [pruning, other]) {
+      const context = { client, signal: new AbortController().signal, ensured: new Set<string>() };
+      await pruning.ensure(context, owner, [configMap('a', {})]);
+      await clock.advance(100);
+      writes.length = 0;
+      const ensured = second.ensure(context, owner, [configMap('b', {})]);
+      await assert.rejects(ensured, /ConfigMap "default\/a".* in one call/);
+      assert.deepEqual(writes, []);
+      // A list with the object, and a list of another sync, can be ensured.
+      await second.ensure(context, owner, [configMap('a', {})]);
+    }
+    writes.length = 0;
+    await ensure(pruning, configMap('b', {}));
+    assert.deepEqual(writes, ['POST b', 'DELETE a']);
+  });
+
+  it('that are exact lose the members that others added', async () => {
+    const owned = ownedBy({ exact: ['data', 'binaryData'] });
+    const labelled = { ...configMap('a', { x: '1' }), binaryData: undefined };
+    await ensure(owned, labelled);
+    await ensure(owned, labelled);
+    const added = { data: { y: '2' }, binaryData: { z: 'AA==' }, metadata: { labels: { l: 'm' } } };
+    await edit('a', added);
+    assert.deepEqual(await ensure(owned, labelled), ['updated']);
+    const { data, binaryData, metadata } = await live('a');
+    assert.deepEqual([data, binaryData, metadata.labels], [{ x: '1' }, undefined, { l: 'm' }]);
+    writes.length = 0;
+    assert.deepEqual(await ensure(owned, labelled), ['unchanged']);
+    assert.deepEqual(writes, []);
+  });
+
   it('of a kind that is not updated are only created, by default Jobs', async () => {
     const owned = new OwnedObjects(SERVICES, 'shop-controller')
       .add(jobs)

@@ -19,8 +19,12 @@ export function withAuthentication(authenticator: Authenticator): Filter {
   };
 }
 
-/** @throws {StatusError} 401 */
-function senderOf(
+/**
+ * Returns the user who sends a request.
+ *
+ * @throws {StatusError} 401
+ */
+export function senderOf(
   { request: { headers, certifiedUser }, authenticate }: FilteredRequest,
   authenticator: Authenticator,
 ): User {

@@ -46,6 +46,15 @@ describe('faults', () => {
     assert.equal(await statuses(), 404);
   });
 
+  test('a fault applies to the requests of one user', async () => {
+    const { server } = new Api();
+    const get = async (headers: Record<string, string> = {}) =>
+      (await server.handler({ method: 'GET', path: CONFIG_MAPS, headers })).status;
+    const ann = { 'impersonate-user': 'ann', 'impersonate-group': 'system:masters' };
+    server.faults.failNext({ verb: 'list', user: 'ann' }, 503);
+    assert.deepEqual([await get(), await get(ann), await get(ann)], [200, 503, 200]);
+  });
+
   test('a delayed request is served after the delay', async () => {
     const api = new Api();
     api.server.faults.delayNext('GET', 5000);
