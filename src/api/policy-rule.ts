@@ -53,6 +53,8 @@ export interface Authorizer {
   decide(user: User, action: Action): Decision;
   /** Decides on an action of a request, and records that the user needs the permission. */
   authorize(user: User, action: Action): Decision;
+  /** The same for a write of `granted` rules, which needs no permission for the action if the user has these rules. */
+  authorizeGrant(user: User, action: Action, granted: readonly PolicyRule[]): Decision;
   allows(user: User, action: Action): boolean;
   rulesOf(user: User, namespace: string): ResolvedRules;
   /** Returns the rules of a role, or the error if it does not exist. */

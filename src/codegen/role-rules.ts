@@ -7,6 +7,8 @@ export interface RoleRule {
   readonly verbs: readonly string[];
   readonly apiGroups?: readonly string[];
   readonly resources?: readonly string[];
+  /** Names of objects; absent for all. */
+  readonly resourceNames?: readonly string[];
   readonly nonResourceURLs?: readonly string[];
 }
 
@@ -16,25 +18,44 @@ const VERBS = ['get', 'list', 'watch', 'create', 'update', 'patch', 'delete', 'd
 /** Format of the manifests. */
 const FORMAT: ToStringOptions = { lineWidth: 0, flowCollectionPadding: false, singleQuote: true };
 
-/** Returns the permissions of rules, one for each verb and resource: `patch deployments.apps/status`. */
+/**
+ * Returns the permissions of rules, one for each verb and resource: `patch deployments.apps/status`. One with a name ends
+ * with it: `bind clusterroles.rbac.authorization.k8s.io view`.
+ */
 export function permissionsOf(rules: readonly RoleRule[]): Set<string> {
   return new Set(
-    rules.flatMap(({ verbs, apiGroups = [], resources = [], nonResourceURLs = [] }) => [
-      ...apiGroups.flatMap((group) =>
-        resources.flatMap((path) => verbs.map((verb) => permissionOf(verb, group, path))),
-      ),
-      ...nonResourceURLs.flatMap((path) => verbs.map((verb) => `${verb} ${path}`)),
-    ]),
+    rules.flatMap(
+      ({
+        verbs,
+        apiGroups = [],
+        resources = [],
+        resourceNames = [undefined],
+        nonResourceURLs = [],
+      }) => [
+        ...apiGroups.flatMap((group) =>
+          resources.flatMap((path) =>
+            verbs.flatMap((verb) =>
+              // Requests need names only by choice; tests cannot show it.
+              (VERBS.includes(verb) ? [undefined] : resourceNames).map((name) =>
+                permissionOf(verb, group, path, name),
+              ),
+            ),
+          ),
+        ),
+        ...nonResourceURLs.flatMap((path) => verbs.map((verb) => `${verb} ${path}`)),
+      ],
+    ),
   );
 }
 
 /** @param path resource with its subresource: `pods/log` */
-export function permissionOf(verb: string, group: string, path: string): string {
+export function permissionOf(verb: string, group: string, path: string, name?: string): string {
   const [resource = '', subresource] = path.split('/');
   return [
     `${verb} ${resource}`,
     ...(group ? ['.', group] : []),
     ...(subresource === undefined ? [] : ['/', subresource]),
+    ...(name === undefined ? [] : [' ', name]),
   ].join('');
 }
 
@@ -42,13 +63,15 @@ export function permissionOf(verb: string, group: string, path: string): string 
 export function rulesOf(permissions: Iterable<string>): RoleRule[] {
   const verbs = new Map<string, string[]>();
   for (const permission of permissions) {
-    const [verb = '', place = ''] = permission.split(' ');
+    const [verb = ''] = permission.split(' ', 1);
+    const place = permission.slice(verb.length + 1);
     verbs.set(place, [...(verbs.get(place) ?? []), verb].toSorted(byVerb));
   }
   const rules = new Map<string, RoleRule>();
   for (const [place, some] of [...verbs].toSorted(([a], [b]) => compareText(a, b))) {
     const rule = ruleOf(place, some);
-    const id = JSON.stringify([rule.apiGroups, some]);
+    const { resourceNames } = rule;
+    const id = JSON.stringify([rule.apiGroups, resourceNames ?? [], some]);
     const { resources = [], nonResourceURLs = [] } = rules.get(id) ?? {};
     rules.set(id, {
       ...rule,
@@ -60,8 +83,8 @@ export function rulesOf(permissions: Iterable<string>): RoleRule[] {
   }
   return [...rules.values()].toSorted((a, b) =>
     compareText(
-      JSON.stringify([a.apiGroups, a.resources]),
-      JSON.stringify([b.apiGroups, b.resources]),
+      JSON.stringify([a.apiGroups, a.resources, a.resourceNames]),
+      JSON.stringify([b.apiGroups, b.resources, b.resourceNames]),
     ),
   );
 }
@@ -72,10 +95,16 @@ function byVerb(a: string, b: string): number {
 
 function ruleOf(place: string, verbs: readonly string[]): RoleRule {
   if (place.startsWith('/')) return { nonResourceURLs: [place], verbs };
-  const [full = '', subresource] = place.split('/');
+  const [where = '', name] = place.split(' ');
+  const [full = '', subresource] = where.split('/');
   const [resource = ''] = full.split('.');
   const path = subresource === undefined ? resource : `${resource}/${subresource}`;
-  return { apiGroups: [full.slice(resource.length + 1)], resources: [path], verbs };
+  return {
+    apiGroups: [full.slice(resource.length + 1)],
+    resources: [path],
+    ...(name !== undefined && { resourceNames: [name] }),
+    verbs,
+  };
 }
 
 /**

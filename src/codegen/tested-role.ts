@@ -3,7 +3,7 @@ import { mkdirSync, readFileSync, writeFileSync } from 'node:fs';
 import { join, relative } from 'node:path';
 import { fileURLToPath } from 'node:url';
 import { parseAllDocuments } from 'yaml';
-import type { HttpHandler, HttpRequest } from '../util/http.ts';
+import type { HttpHandler, HttpRequest, HttpResponse } from '../util/http.ts';
 import { isRecord } from '../util/values.ts';
 import { permissionOf, permissionsOf } from './role-rules.ts';
 import type { RoleRule } from './role-rules.ts';
@@ -108,13 +108,23 @@ export class TestedRole {
       if (request.method !== 'GET' && request.method !== 'DELETE') this.#noteOwners(request);
       const headers = { ...request.headers, 'impersonate-user': this.#user };
       const response = await server.handler({ ...request, headers });
-      if (response.status === 403) this.#reportDenied(request, onDenied);
-      return response;
+      if (response.status !== 403) return response;
+      const text = await textOf(response);
+      this.#reportDenied(request, text, onDenied);
+      return { ...response, body: bodyOf(text) };
     };
   }
 
-  #reportDenied({ method, path }: HttpRequest, onDenied?: (message: string) => void): void {
-    const call = `${method} ${path.replace(/\?.*/, '')}`;
+  #reportDenied(
+    { method, path }: HttpRequest,
+    text: string,
+    onDenied?: (message: string) => void,
+  ): void {
+    const status: unknown = JSON.parse(text);
+    const message = isRecord(status) ? String(status['message']) : '';
+    // Besides the permission for the request itself, the server checks those that the object grants, for example.
+    const why = / cannot \S+ (resource|path) /.test(message) ? '' : `: ${message}`;
+    const call = `${method} ${path.replace(/\?.*/, '')}${why}`;
     if (this.#denied.has(call)) return;
     this.#denied.add(call);
     onDenied?.(`403: ${relative('.', this.#file)} does not permit ${call}`);
@@ -255,8 +265,16 @@ async function exchange(
   { handler }: RecordingServer,
   request: HttpRequest,
 ): Promise<{ readonly status: number; readonly text: string }> {
-  const { status, body } = await handler(request);
+  const response = await handler(request);
+  return { status: response.status, text: await textOf(response) };
+}
+
+async function* bodyOf(text: string): AsyncGenerator<Uint8Array> {
+  yield Buffer.from(text);
+}
+
+async function textOf({ body }: HttpResponse): Promise<string> {
   const chunks: Uint8Array[] = [];
   for await (const chunk of body) chunks.push(chunk);
-  return { status, text: Buffer.concat(chunks).toString() };
+  return Buffer.concat(chunks).toString();
 }

@@ -87,6 +87,11 @@ export class Access implements Authenticator, Authorizer {
     return this.decide(user, action);
   }
 
+  authorizeGrant(user: User, action: Action, granted: readonly PolicyRule[]): Decision {
+    this.observed.add(user, action, granted);
+    return this.decide(user, action);
+  }
+
   allows(user: User, action: Action): boolean {
     return this.decide(user, action).allowed;
   }

@@ -1,10 +1,22 @@
 import type { Action, Authorizer, PolicyRule } from '../../api/policy-rule.ts';
 import type { User } from '../../api/user.ts';
 import { AUTHENTICATED } from '../../api/user.ts';
+import { missingRules } from './privilege-escalation.ts';
 
 /** Maximum number of users, and of different actions of each. */
 const MAX_USERS = 1000;
 const MAX_ACTIONS = 1000;
+
+/** Verbs of requests. Their rules are without names; those of other verbs, such as `bind`, name the object. */
+const REQUEST_VERBS: ReadonlySet<string> = new Set(
+  'get list watch create update patch delete deletecollection'.split(' '),
+);
+
+interface Observed {
+  readonly action: Action;
+  /** Rules that make the permission unnecessary if the user has them. */
+  readonly unless: readonly PolicyRule[] | undefined;
+}
 
 /** A ClusterRole that permits what a user has done. */
 export interface ObservedRole {
@@ -17,13 +29,14 @@ export interface ObservedRole {
 /** Records which permissions the requests of each user need, whether they are allowed or not. */
 export class ObservedRbac {
   readonly #access: Pick<Authorizer, 'allows'>;
-  readonly #users = new Map<string, Map<string, Action>>();
+  readonly #users = new Map<string, Map<string, Observed>>();
 
   constructor(access: Pick<Authorizer, 'allows'>) {
     this.#access = access;
   }
 
-  add({ name }: User, action: Action): void {
+  /** @param unless rules that make the permission unnecessary if the user has them */
+  add({ name }: User, action: Action, unless?: readonly PolicyRule[]): void {
     let actions = this.#users.get(name);
     if (!actions) {
       if (this.#users.size === MAX_USERS) return;
@@ -31,37 +44,66 @@ export class ObservedRbac {
       this.#users.set(name, actions);
     }
     const key = `${action.verb} ${placeOf(action)}`;
-    if (actions.size < MAX_ACTIONS && !actions.has(key)) actions.set(key, action);
+    const known = actions.get(key);
+    if (!known && actions.size >= MAX_ACTIONS) return;
+    if (!known) actions.set(key, { action, unless });
+    else if (known.unless && unless && known.unless !== unless) {
+      // Roles of one name, or without a name: all that they grant.
+      const further = missingRules(known.unless, unless);
+      if (further.length > 0) actions.set(key, { action, unless: [...known.unless, ...further] });
+    }
   }
 
   /**
    * Returns the smallest ClusterRole, without names of objects, that permits all requests of a user so far. It
-   * leaves out the permissions of all authenticated users.
+   * leaves out the permissions of all authenticated users. `bind` and `escalate` are only needed if the other rules do
+   * not have what was granted.
    */
   roleOf(user: string): ObservedRole {
     const everybody: User = { name: '', groups: [AUTHENTICATED] };
-    const actions = [...(this.#users.get(user)?.values() ?? [])].filter(
-      (action) => !this.#access.allows(everybody, action),
+    const observed = [...(this.#users.get(user)?.values() ?? [])].filter(
+      ({ action }) => !this.#access.allows(everybody, action),
     );
-    const byPlace = Map.groupBy(actions, placeOf);
-    const rules = [...byPlace.values()].flatMap((alike) => {
-      const [first] = alike;
-      const verbs = alike.map(({ verb }) => verb).sort();
-      return first ? [ruleOf(first, verbs)] : [];
-    });
-    const byVerbs = Map.groupBy(rules, ({ apiGroups, verbs }) =>
-      JSON.stringify([apiGroups, verbs]),
-    );
-    const merged = [...byVerbs.values()].flatMap(([first, ...others]) =>
-      first ? [others.reduce(withPlaces, first)] : [],
+    const plain = rulesOf(observed.flatMap(({ action, unless }) => (unless ? [] : [action])));
+    const needed = observed.filter(
+      ({ unless }) => !unless || missingRules(plain, unless).length > 0,
     );
     return {
       apiVersion: 'rbac.authorization.k8s.io/v1',
       kind: 'ClusterRole',
       metadata: { name: user },
-      rules: merged.toSorted((a, b) => (JSON.stringify(a) < JSON.stringify(b) ? -1 : 1)),
+      rules: rulesOf(withoutCovered(needed.map(({ action }) => action))),
     };
   }
+}
+
+/** Leaves out actions on named objects if the same action is needed without a name, as `escalate` for a creation. */
+function withoutCovered(actions: readonly Action[]): readonly Action[] {
+  const keyOf = (action: Action) => `${action.verb} ${placeOf(action)}`;
+  const keys = new Set(actions.map(keyOf));
+  return actions.filter(
+    (action) =>
+      action.kind === 'path' ||
+      namesOf(action).length === 0 ||
+      !keys.has(keyOf({ ...action, name: '' })),
+  );
+}
+
+/** Returns the rules for actions: one for each group and set of verbs. */
+function rulesOf(actions: readonly Action[]): PolicyRule[] {
+  const byPlace = Map.groupBy(actions, placeOf);
+  const rules = [...byPlace.values()].flatMap((alike) => {
+    const [first] = alike;
+    const verbs = alike.map(({ verb }) => verb).sort();
+    return first ? [ruleOf(first, verbs)] : [];
+  });
+  const byVerbs = Map.groupBy(rules, ({ apiGroups, verbs, resourceNames }) =>
+    JSON.stringify([apiGroups, verbs, resourceNames]),
+  );
+  const merged = [...byVerbs.values()].flatMap(([first, ...others]) =>
+    first ? [others.reduce(withPlaces, first)] : [],
+  );
+  return merged.toSorted((a, b) => (JSON.stringify(a) < JSON.stringify(b) ? -1 : 1));
 }
 
 /** Formats a role as YAML. */
@@ -90,7 +132,12 @@ function quoted(text: string): string {
 /** Returns what the rules of an action name besides the verb. */
 function placeOf(action: Action): string {
   if (action.kind === 'path') return action.path;
-  return `${action.group} ${fullResource(action)}`;
+  return [action.group, fullResource(action), ...namesOf(action)].join(' ');
+}
+
+/** Returns the name of the object if the rules of the verb name it. */
+function namesOf({ verb, name }: Action & { readonly kind: 'resource' }): string[] {
+  return REQUEST_VERBS.has(verb) || name === '' ? [] : [name];
 }
 
 function fullResource({ resource, subresource }: Action & { readonly kind: 'resource' }): string {
@@ -99,7 +146,13 @@ function fullResource({ resource, subresource }: Action & { readonly kind: 'reso
 
 function ruleOf(action: Action, verbs: readonly string[]): PolicyRule {
   if (action.kind === 'path') return { nonResourceURLs: [action.path], verbs };
-  return { apiGroups: [action.group], resources: [fullResource(action)], verbs };
+  const resourceNames = namesOf(action);
+  return {
+    apiGroups: [action.group],
+    resources: [fullResource(action)],
+    ...(resourceNames.length > 0 && { resourceNames }),
+    verbs,
+  };
 }
 
 /** Returns a rule that also permits its verbs for the resources and paths of another one. */

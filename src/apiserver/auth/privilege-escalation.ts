@@ -58,10 +58,14 @@ export function requireRoleRights(
     // The path of a creation has no name.
     name: verb === 'create' ? '' : name,
   } as const;
-  if (access.allows(user, escalate) || changesReferencesOnly(object, previous)) return;
+  if (changesReferencesOnly(object, previous)) return;
+  // An aggregation rule grants everything.
+  const isWhole = isAggregated(object) || isAggregated(previous);
+  const granted = [...(role.rules ?? []), ...(isWhole ? FULL_AUTHORITY : [])];
+  if (access.authorizeGrant(user, escalate, granted).allowed) return;
   const resource = { group: GROUP, plural };
   requireRules({ user, access }, resource, object, role.rules ?? []);
-  if (!isAggregated(object) && !isAggregated(previous)) return;
+  if (!isWhole) return;
   if (missingRules(access.rulesOf(user, namespace).rules, FULL_AUTHORITY).length === 0) return;
   throw forbiddenError(
     resource,
@@ -93,9 +97,10 @@ export function requireBindingRights(
     namespace,
     name: roleRef.name,
   } as const;
-  if (access.allows(user, bind)) return;
-  const resource = { group: GROUP, plural };
   const rules = access.rulesOfRole(roleRef, namespace);
+  const granted = typeof rules === 'string' ? FULL_AUTHORITY : rules;
+  if (access.authorizeGrant(user, bind, granted).allowed) return;
+  const resource = { group: GROUP, plural };
   // As upstream, the error contains the resource of the binding.
   if (typeof rules === 'string') throw notFoundError(resource, roleRef.name);
   requireRules({ user, access }, resource, object, rules);

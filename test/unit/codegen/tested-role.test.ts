@@ -5,7 +5,13 @@ import { join } from 'node:path';
 import { test } from 'node:test';
 import type { TestContext } from 'node:test';
 import { isApiError } from '../../../src/api/api-error.ts';
-import { DEPLOYMENTS, EVENTS, PODS } from '../../../src/api/builtin.ts';
+import {
+  CLUSTER_ROLES,
+  DEPLOYMENTS,
+  EVENTS,
+  PODS,
+  ROLE_BINDINGS,
+} from '../../../src/api/builtin.ts';
 import { ApiServer } from '../../../src/apiserver/api-server.ts';
 import { HttpClient } from '../../../src/client/http-client.ts';
 import { permissionsOf, withPermissions } from '../../../src/codegen/role-rules.ts';
@@ -95,6 +101,53 @@ test('accepts a role with exactly the permissions that the requests need', async
   await client.watch(PODS, { signal: end.signal });
   end.abort();
   await role.verify();
+});
+
+test('needs the verbs bind and escalate only for what the role does not permit itself', async (context) => {
+  const rbac = 'apiGroups: [rbac.authorization.k8s.io]';
+  const own = `{ ${rbac}, resources: [rolebindings, clusterroles], verbs: [create] }`;
+  const pods = '{ apiGroups: [""], resources: [pods], verbs: [list] }';
+  const binding = (role: string) => ({
+    apiVersion: 'rbac.authorization.k8s.io/v1',
+    kind: 'RoleBinding',
+    metadata: { namespace: 'default', name: role },
+    roleRef: { apiGroup: 'rbac.authorization.k8s.io', kind: 'ClusterRole', name: role },
+  });
+  const roleWith = (name: string, resource: string) => ({
+    apiVersion: 'rbac.authorization.k8s.io/v1',
+    kind: 'ClusterRole',
+    metadata: { name },
+    rules: [{ apiGroups: [''], resources: [resource], verbs: ['list'] }],
+  });
+  const use = async ({ client }: { client: HttpClient }) => {
+    await client.list(PODS);
+    await client.create(CLUSTER_ROLES, roleWith('pods', 'pods'));
+    await client.create(ROLE_BINDINGS, binding('view'));
+    await client.create(CLUSTER_ROLES, roleWith('services', 'services'));
+  };
+  const lacking = await start(context, own, pods);
+  await assert.rejects(use(lacking), /not currently held/);
+  await assert.rejects(lacking.client.create(CLUSTER_ROLES, roleWith('s', 'services')));
+  await assert.rejects(lacking.role.verify(), (error: Error) => {
+    const { message } = error;
+    assert.match(message, /missing: bind clusterroles\.rbac\.authorization\.k8s\.io view\n/);
+    assert.match(message, /missing: escalate clusterroles\.rbac\.authorization\.k8s\.io\n/);
+    return true;
+  });
+  const [bind, escalate] = [
+    `{ ${rbac}, resources: [clusterroles], resourceNames: [view], verbs: [bind] }`,
+    `{ ${rbac}, resources: [clusterroles], verbs: [escalate] }`,
+  ];
+  const sufficient = await start(context, own, pods, bind, escalate);
+  await use(sufficient);
+  await sufficient.role.verify();
+  const text = roleText('operator', [own, pods, bind]);
+  const wanted = permissionsOf([
+    { verbs: ['bind'], apiGroups: ['a'], resources: ['b'], resourceNames: ['c', 'd:e'] },
+  ]);
+  const written = withPermissions(text, wanted);
+  assert.match(written, /resources: \[b\]\n {4}resourceNames: \[d:e\]\n {4}verbs: \[bind\]/);
+  assert.equal(withPermissions(written, wanted), written);
 });
 
 test('does not accept a file without a ClusterRole, or without a ServiceAccount', async (context) => {

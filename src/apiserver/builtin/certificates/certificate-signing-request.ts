@@ -90,13 +90,11 @@ function requireSignerRights(
   { user, access }: HookContext,
 ): void {
   const signer = textIn(spec as JsonObject, 'signerName');
-  const names = [signer, `${signer.split('/', 1)[0]}/*`];
   const { group } = RESOURCE;
   const action = { verb, group, resource: 'signers', subresource: '', namespace: '' };
-  const isAllowed = names.some((name) =>
-    access.allows(user, { ...action, kind: 'resource', name }),
-  );
-  if (isAllowed) return;
+  const rightTo = (name: string) => ({ ...action, kind: 'resource', name }) as const;
+  if (access.authorize(user, rightTo(signer)).allowed) return;
+  if (access.allows(user, rightTo(`${signer.split('/', 1)[0]}/*`))) return;
   const why = `user not permitted to ${verb} requests with signerName ${goQuote(signer)}`;
   throw forbiddenError(RESOURCE, metadata.name, why);
 }
