@@ -21,7 +21,24 @@ export interface Clock {
    * and loops check their signal.
    */
   sleep(ms: number, signal?: AbortSignal): Promise<void>;
+
+  /**
+   * Called before each sync and each request that this process serves, which wait for the promise. A clock with virtual
+   * time finds loops in which no time passes.
+   * @default does nothing, because time passes by itself
+   */
+  active?(activity: Activity): Promise<void> | undefined;
 }
+
+/** What happens in a process: a sync of a controller, or a request to an API server in the process. */
+export type Activity =
+  | {
+      readonly kind: 'sync';
+      readonly controller: string;
+      readonly key: string;
+      readonly causes: readonly { readonly text: string; readonly times: number }[];
+    }
+  | { readonly kind: 'request'; readonly method: string; readonly path: string };
 
 /** `setTimeout` turns a longer delay into 1 ms. */
 const LONGEST_TIMEOUT_MS = 2 ** 31 - 1;

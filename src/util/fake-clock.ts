@@ -1,11 +1,17 @@
-import type { Clock } from './clock.ts';
+import { ActivityWatch } from './activity-watch.ts';
+import type { Activity, Clock } from './clock.ts';
 import { sleepOn } from './clock.ts';
 
 interface Timer {
+  /** Time at which it was set. */
+  readonly setMs: number;
   readonly dueMs: number;
   readonly order: number;
   readonly callback: () => void;
 }
+
+/** Number of timers that are set and due at one instant, which makes a loop. */
+const MAX_TIMERS = 10_000;
 
 /**
  * A clock with virtual time, which only `advance` moves. Timers fire in the order of their due times, then
@@ -27,6 +33,8 @@ export class FakeClock implements Clock {
   #wallOffsetMs: number;
   #order = 0;
   readonly #timers = new Set<Timer>();
+  readonly #activities = new ActivityWatch();
+  #isAdvancing = false;
 
   /** @param startMs wall-clock time at the start, in milliseconds since the Unix epoch */
   constructor(startMs: number = Date.UTC(2026, 0, 1)) {
@@ -42,7 +50,8 @@ export class FakeClock implements Clock {
   }
 
   after(ms: number, callback: () => void): () => void {
-    const timer = { dueMs: this.#elapsedMs + Math.max(0, ms), order: this.#order++, callback };
+    const setMs = this.#elapsedMs;
+    const timer = { setMs, dueMs: setMs + Math.max(0, ms), order: this.#order++, callback };
     this.#timers.add(timer);
     return () => this.#timers.delete(timer);
   }
@@ -62,17 +71,55 @@ export class FakeClock implements Clock {
     return next && next.dueMs - this.#elapsedMs;
   }
 
-  /** Advances wall clock and monotonic clock by `ms` and fires the timers that become due. */
+  /**
+   * Advances wall clock and monotonic clock by `ms` and fires the timers that become due.
+   *
+   * @throws {Error} if no time passes, because a key is synced, or a request or a timer is repeated, without end. It names
+   * the controller, the key and its causes. The syncs continue in the next call
+   */
   async advance(ms: number): Promise<void> {
     const targetMs = this.#elapsedMs + ms;
-    await settle();
-    for (let next = this.#next(); next && next.dueMs <= targetMs; next = this.#next()) {
-      this.#elapsedMs = Math.max(this.#elapsedMs, next.dueMs);
-      this.#timers.delete(next);
-      next.callback();
-      await settle();
+    this.#isAdvancing = true;
+    try {
+      this.#activities.reset();
+      await this.#settle();
+      let timers = 0;
+      for (let next = this.#next(); next && next.dueMs <= targetMs; next = this.#next()) {
+        if (next.dueMs > this.#elapsedMs) {
+          this.#elapsedMs = next.dueMs;
+          this.#activities.reset();
+          timers = 0;
+        }
+        this.#timers.delete(next);
+        if (next.setMs === this.#elapsedMs && ++timers > MAX_TIMERS) {
+          throw this.#stuck(`  ${timers} timers were set without a delay`);
+        }
+        next.callback();
+        await this.#settle();
+      }
+      this.#elapsedMs = targetMs;
+    } finally {
+      this.#isAdvancing = false;
     }
-    this.#elapsedMs = targetMs;
+  }
+
+  active(activity: Activity): Promise<void> | undefined {
+    return this.#activities.add(activity, this.#isAdvancing);
+  }
+
+  async #settle(): Promise<void> {
+    let count: number;
+    do {
+      ({ count } = this.#activities);
+      await settle();
+      const { loop } = this.#activities;
+      if (loop !== undefined) throw this.#stuck(loop);
+    } while (count !== this.#activities.count);
+  }
+
+  #stuck(loop: string): Error {
+    const time = new Date(this.now()).toISOString();
+    return new Error(`FakeClock.advance: time stays at ${time}, because of a loop:\n${loop}`);
   }
 
   /** Moves only the wall clock by `ms`, as NTP or an administrator would. Timers are not affected. */

@@ -246,6 +246,14 @@ export class WorkerPool<K> implements Runnable {
       this.#metrics.timedOut(),
     );
     try {
+      const { causes } = sync;
+      const pause = this.#clock.active?.({
+        kind: 'sync',
+        controller: this.name,
+        key: String(key),
+        causes,
+      });
+      if (pause) await pause;
       const result: unknown = await this.#handler(key, { ...sync, signal: limit.signal, log });
       return isOutcome(result)
         ? result

@@ -76,6 +76,9 @@ export function requestHandler(deps: RequestHandlerDeps): RequestHandler {
   ]);
   return async (request, authenticate) => {
     request.signal?.throwIfAborted();
+    const { method, path } = request;
+    const pause = clock.active?.({ kind: 'request', method, path });
+    if (pause) await pause;
     const { target, fault } = targetOf(request);
     return handle({
       request,

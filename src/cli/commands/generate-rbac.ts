@@ -1,12 +1,15 @@
 import { spawn } from 'node:child_process';
+import { once } from 'node:events';
 import { mkdtemp, readdir, readFile, rm, writeFile } from 'node:fs/promises';
 import { tmpdir } from 'node:os';
 import { join, relative } from 'node:path';
+import { createInterface } from 'node:readline';
 import { withPermissions } from '../../codegen/role-rules.ts';
 import { OBSERVED_ROLES } from '../../codegen/tested-role.ts';
 import type { ObservedPermissions } from '../../codegen/tested-role.ts';
+import { formatDuration } from '../../util/duration.ts';
 import { goQuote } from '../../util/go-quote.ts';
-import { messageOf } from '../../util/values.ts';
+import { hasErrorCode, messageOf } from '../../util/values.ts';
 import { EXIT_FAILURE, EXIT_OK, onPath, UsageError } from '../common/errors.ts';
 import type { OptionValues } from '../flags/option.ts';
 import type { GENERATE_OPTIONS } from '../flags/options.ts';
@@ -25,7 +28,10 @@ const NPM_TEST: TestCommand = ['npm', 'test'];
  */
 export async function generateRbac(
   operands: readonly string[],
-  { check }: Pick<OptionValues<typeof GENERATE_OPTIONS>, 'check'>,
+  {
+    check,
+    'test-timeout': limitMs,
+  }: Pick<OptionValues<typeof GENERATE_OPTIONS>, 'check' | 'test-timeout'>,
   {
     print,
     warn,
@@ -39,14 +45,14 @@ export async function generateRbac(
     throw new UsageError(`generate rbac takes no arguments: got ${goQuote(stray)}`);
   const folder = await mkdtemp(join(tmpdir(), 'observed-roles-'));
   try {
-    const { code, output } = await runTests(
-      command,
-      { ...environment, [OBSERVED_ROLES]: folder },
+    const failure = await runTests(command, {
+      environment: { ...environment, [OBSERVED_ROLES]: folder },
       signal,
-    );
-    if (code !== 0) {
-      warn(output.trimEnd());
-      warn('The tests failed, so the roles were not written');
+      limitMs,
+      warn,
+    });
+    if (failure !== undefined) {
+      warn(`The tests ${failure}, so the roles were not written`);
       return EXIT_FAILURE;
     }
     const roles = await observedIn(folder);
@@ -89,24 +95,50 @@ async function observedIn(folder: string): Promise<Map<string, Set<string>>> {
   return roles;
 }
 
-function runTests(
+interface TestRun extends Pick<CommandContext, 'warn' | 'environment' | 'signal'> {
+  readonly limitMs: number;
+}
+
+/** Runs the tests, and passes on each line of their output. Returns why they failed, or undefined. */
+async function runTests(
   [file, ...args]: TestCommand,
-  environment: Readonly<Record<string, string | undefined>>,
-  signal: AbortSignal,
-): Promise<{ readonly code: number | null; readonly output: string }> {
+  { environment, signal, limitMs, warn }: TestRun,
+): Promise<string | undefined> {
   // In a process of node:test, the variable makes a test runner print for its parent.
   const { NODE_TEST_CONTEXT: _, ...env } = environment;
-  const child = spawn(file, args, {
-    env,
-    stdio: ['ignore', 'pipe', 'pipe'],
-    shell: process.platform === 'win32',
-    signal,
-  });
-  const chunks: Buffer[] = [];
-  for (const stream of [child.stdout, child.stderr])
-    stream.on('data', (chunk: Buffer) => chunks.push(chunk));
-  return new Promise((resolve, reject) => {
-    child.on('error', reject);
-    child.on('close', (code) => resolve({ code, output: Buffer.concat(chunks).toString() }));
-  });
+  const isWindows = process.platform === 'win32';
+  // A group of its own: npm runs the tests in processes below it, which must end, too.
+  const options = { env, shell: isWindows, detached: !isWindows };
+  const child = spawn(file, args, { ...options, stdio: ['ignore', 'pipe', 'pipe'] });
+  const end = () => {
+    if (child.pid === undefined) return;
+    if (isWindows) child.kill();
+    else {
+      try {
+        process.kill(-child.pid, 'SIGKILL');
+      } catch (error) {
+        // All processes have ended.
+        if (!hasErrorCode(error, 'ESRCH')) throw error;
+      }
+    }
+  };
+  let isLate = false;
+  const timer = setTimeout(() => {
+    isLate = true;
+    end();
+  }, limitMs);
+  signal.addEventListener('abort', end, { once: true });
+  try {
+    const lines = [child.stdout, child.stderr].map(async (stream) => {
+      for await (const line of createInterface(stream)) warn(line);
+    });
+    const [code] = (await once(child, 'exit')) as [number | null];
+    await Promise.all(lines);
+    signal.throwIfAborted();
+    if (isLate) return `took longer than ${formatDuration(limitMs)} (--test-timeout)`;
+    return code === 0 ? undefined : 'failed';
+  } finally {
+    clearTimeout(timer);
+    signal.removeEventListener('abort', end);
+  }
 }

@@ -312,6 +312,10 @@ export const GENERATE_OPTIONS = {
       name: textOption({
         help: 'Name of the program in manifests. Default: the name in package.json',
       }),
+      'test-timeout': durationOption({
+        help: 'Time limit of the tests that generate rbac runs',
+        default: '10m',
+      }),
     },
     { flagOnly: true },
   ),

@@ -195,10 +195,10 @@ function newRoles(context: TestContext) {
     lines,
     file: write('role.yaml', ROLE),
     /** Runs the command with a script as the tests. */
-    run: (script: string, check = false) =>
+    run: (script: string, check = false, limitMs = 60_000) =>
       generateRbac(
         [],
-        { check },
+        { check, 'test-timeout': limitMs },
         { print, warn: print, environment: process.env, signal: new AbortController().signal },
         [process.execPath, '--input-type=module', '-e', script],
       ),
@@ -247,6 +247,8 @@ test('generate rbac writes nothing if a test fails, or no test verifies a role',
   const { file, lines, observing, run } = newRoles(context);
   assert.equal(await run(`${observing('a', ['get pods'])} console.log('why'); process.exit(1)`), 1);
   assert.match(lines.join('\n'), /^why\nThe tests failed/);
+  assert.equal(await run(`console.log('starts'); setInterval(() => 0, 1000)`, false, 1500), 1);
+  assert.match(lines.join('\n'), /starts\nThe tests took longer than 1\.5s/);
   assert.equal(readFileSync(file, 'utf8'), ROLE);
   await assert.rejects(run(''), /^UsageError: No test called verify\(\)/);
 });
