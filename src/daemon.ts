@@ -6,7 +6,7 @@
  * @module
  */
 export { runDaemon } from './cli/command-line.ts';
-export { programCommand } from './cli/program/program.ts';
+export { flagValues, programCommand } from './cli/program/program.ts';
 export type {
   CommandContext,
   ControllerBuilder,

@@ -10,8 +10,19 @@ import type { Completion, UngroupedOption } from '../flags/option.ts';
 import type { LogLevel } from '../logs/log-level.ts';
 import type { LoggingOptions } from '../logs/logging.ts';
 
-/** Flags of a program or command, by name without dashes. `textOption` and others define them. */
-export type Flags = Readonly<Record<string, UngroupedOption<unknown>>>;
+/** Flags of a program or command, by name without leading dashes: `dry-run`. `textOption` and others define them. */
+export type Flags = Readonly<Record<Lowercase<string>, UngroupedOption<unknown>>>;
+
+/** Rejects names of flags with capital letters or underscores, such as `dryRun`, with a type error that says why. */
+type FlagNames<F extends Flags> = {
+  readonly [K in keyof F]: string extends K
+    ? unknown
+    : K extends `${string}_${string}`
+      ? 'flag names have "-" and no "_"'
+      : K extends Lowercase<K & string>
+        ? unknown
+        : 'flag names are lower-case, with "-" between words';
+};
 
 /** Parsed values of flags. */
 export type FlagValues<F extends Flags> = {
@@ -152,10 +163,10 @@ export interface ProgramOptions<F extends Flags = Flags> {
    */
   readonly deploy?: URL;
   /**
-   * Flags of `run` and `check`, in addition to the usual ones.
+   * Flags of `run` and `check`, in addition to the usual ones. In a test, `flagValues` has their default values.
    * @default none
    */
-  readonly flags?: F;
+  readonly flags?: F & FlagNames<F>;
   /** @default none */
   readonly commands?: readonly ProgramCommand[];
   /**
@@ -231,6 +242,21 @@ export function checkProgram(program: ProgramOptions): void {
     );
   }
   if (names.controllers.length === 0) throw new RangeError('runDaemon: controllers is empty');
+}
+
+/**
+ * Returns the values of a program's own flags as its builders get them: the defaults, except those that are given. For
+ * tests.
+ */
+export function flagValues<F extends Flags>(
+  { flags }: Pick<ProgramOptions<F>, 'flags'>,
+  given: Partial<FlagValues<F>> = {},
+): FlagValues<F> {
+  const values = Object.entries<UngroupedOption<unknown>>(flags ?? {}).map(([name, option]) => [
+    name,
+    Object.hasOwn(given, name) ? given[name as keyof F] : option.parse(option.default),
+  ]);
+  return Object.freeze(Object.fromEntries(values)) as FlagValues<F>;
 }
 
 /** Returns the builders of the controllers `names`, and imports those that are not loaded yet. */

@@ -3,6 +3,8 @@ import type { TestContext } from 'node:test';
 import { fileURLToPath } from 'node:url';
 import { HttpClient, runControllers, silentLogger, withReadiness } from 'crd-controller';
 import type { Condition, KubernetesObject, Resource } from 'crd-controller';
+import { flagValues } from 'crd-controller/daemon';
+import type { FlagValues } from 'crd-controller/daemon';
 import { CUSTOM_RESOURCE_DEFINITIONS } from 'crd-controller/kinds';
 import { ApiServer, Cluster, FakeClock, FakeFetch, TestedRole } from 'crd-controller/testing';
 import { parse } from 'yaml';
@@ -29,7 +31,16 @@ export function roleOf(controller: string): TestedRole {
  *
  * @param names names of the controllers in `src/program.ts`
  */
-export async function startCluster(context: TestContext, ...names: readonly string[]) {
+export function startCluster(context: TestContext, ...names: readonly string[]) {
+  return startWithFlags(context, {}, ...names);
+}
+
+/** The same, with some values of the program's own flags instead of their defaults. */
+export async function startWithFlags(
+  context: TestContext,
+  flags: Partial<FlagValues<NonNullable<typeof program.flags>>>,
+  ...names: readonly string[]
+) {
   const service = new FakeFetch();
   const clock = new FakeClock();
   const server = new ApiServer({ clock });
@@ -59,7 +70,7 @@ export async function startCluster(context: TestContext, ...names: readonly stri
             clock,
             fetch: service.fetch,
             freeze: true,
-            controllers: (kit) => [build(kit, {})].flat(),
+            controllers: (kit) => [build(kit, flagValues(program, flags))].flat(),
           },
           term.signal,
         ),

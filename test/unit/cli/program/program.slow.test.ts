@@ -213,7 +213,7 @@ test('rejects options that do not exist, names that are malformed, and names tha
     [{ name: 'Greeter' }, RangeError],
     [{ controllers: {} }, RangeError],
     [{ controllers: { 'a/b': greetings } }, RangeError],
-    [{ flags: { Loud: FLAGS.limit } }, RangeError],
+    [{ flags: { ['Loud' as 'loud']: FLAGS.limit } }, RangeError],
     [{ flags: { kubeconfig: FLAGS.greeting } }, RangeError],
     [{ flags: { 'concurrent-greetings-syncs': FLAGS.limit } }, RangeError],
     [{ commands: [{ ...greet, name: 'top' }] }, RangeError],
