@@ -92,7 +92,7 @@ export class WebhookClient implements WebhookCaller {
     const caBundle = textIn(client, 'caBundle');
     const { search, pathname } = new URL(target);
     const options: RequestOptions = {
-      ...(service ? this.#resolve(service) : { host: hostOf(url), port: url.port || HTTPS_PORT }),
+      ...(service ? this.#resolve(service, url) : hostAndPort(url)),
       ...(!isAddress(url) && { servername: url.hostname }),
       ...serverTrust(caBundle ? Buffer.from(caBundle, 'base64').toString() : undefined),
       path: pathname + search,
@@ -111,16 +111,38 @@ export class WebhookClient implements WebhookCaller {
     return parsed(text);
   }
 
-  /** Returns the address of a Service, as a kube-apiserver without endpoint routing. */
-  #resolve(service: JsonObject): Pick<RequestOptions, 'host' | 'port'> {
+  /**
+   * Returns the address of a Service, as a kube-apiserver without endpoint routing. A Service is in the network of a
+   * cluster, which does not exist: behind its address or name in the network of this machine is another server.
+   */
+  #resolve(service: JsonObject, url: URL): Pick<RequestOptions, 'host' | 'port'> {
     const [namespace, name] = [textIn(service, 'namespace'), textIn(service, 'name')];
     const port = numberIn(service, 'port') ?? HTTPS_PORT;
     const services = this.#deps.store.collection({ group: '', plural: 'services' });
     const spec = objectIn(services.get(namespace, name), 'spec');
     if (!spec) throw new Error(`service ${goQuote(name)} not found`);
-    if (spec['type'] === 'ExternalName') return { host: textIn(spec, 'externalName'), port };
-    return { host: textIn(spec, 'clusterIP'), port };
+    const host = textIn(spec, spec['type'] === 'ExternalName' ? 'externalName' : 'clusterIP');
+    if (!LOOPBACK.test(host)) throw withoutNetwork(url);
+    return { host, port };
   }
+}
+
+/** Names and addresses of this machine. */
+const LOOPBACK = /^(localhost\.?|127\.\d+\.\d+\.\d+|::1)$/;
+
+/** Host names of Services. */
+const SERVICE_HOST = /\.svc(\.cluster\.local)?\.?$/;
+
+/** @throws {Error} if the host is that of a Service */
+function hostAndPort(url: URL): Pick<RequestOptions, 'host' | 'port'> {
+  if (SERVICE_HOST.test(url.hostname)) throw withoutNetwork(url);
+  return { host: hostOf(url), port: url.port || HTTPS_PORT };
+}
+
+function withoutNetwork({ hostname, pathname }: URL): Error {
+  return new Error(
+    `the embedded API server has no network with ${hostname}: run the program in the process of the server (npm start in its project), or set clientConfig.url to its address on this machine, such as https://localhost:9443${pathname}`,
+  );
 }
 
 function urlOf(client: JsonObject): URL {
