@@ -96,8 +96,13 @@ function mismatch({ text, examples, source }: NameRule): string {
   return `${text} (e.g. ${shown}regex used for validation is '${source}')`;
 }
 
+/** Most qualified names: those without repeated separators. */
+const USUAL_QUALIFIED_NAME =
+  /^(?:[a-z0-9]+(?:[-.][a-z0-9]+)*\/)?[A-Za-z0-9]+(?:[-_.][A-Za-z0-9]+)*$/;
+
 /** Validates a qualified name `[prefix/]name`, the key of a label or annotation. */
 export function qualifiedNameProblems(key: string): string[] {
+  if (key.length <= QUALIFIED_NAME_RULE.maxLength && USUAL_QUALIFIED_NAME.test(key)) return [];
   const parts = key.split('/');
   const name = parts.at(-1) ?? '';
   if (parts.length > 2) {

@@ -163,7 +163,7 @@ function nodeOf(
   return { schema, rules: compileRules(schema, declared), isResource, fields, item };
 }
 
-function hasRules(schema: JsonSchema): boolean {
+export function hasRules(schema: JsonSchema): boolean {
   const { items, additionalProperties: values, properties } = schema;
   return (
     (schema['x-kubernetes-validations']?.length ?? 0) > 0 ||

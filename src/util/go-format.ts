@@ -1,3 +1,5 @@
+import type { JsonObject } from './json-value.ts';
+import { setOwn } from './json-value.ts';
 import { isRecord } from './values.ts';
 
 /** Formats a number like Go's `%v`. */
@@ -22,7 +24,14 @@ const ESCAPED = /[<>&\u2028\u2029]/;
 
 /** Returns a JSON value with sorted keys, as if Go had encoded and decoded it. */
 export function withSortedKeys(value: unknown): unknown {
-  return JSON.parse(goJson(value));
+  if (Array.isArray(value)) return value.map(withSortedKeys);
+  if (!isRecord(value)) {
+    const isEncoded = typeof value !== 'number' || Number.isFinite(value);
+    return isEncoded ? (value ?? null) : null;
+  }
+  const sorted: JsonObject = {};
+  for (const key of Object.keys(value).sort()) setOwn(sorted, key, withSortedKeys(value[key]));
+  return sorted;
 }
 
 /** Formats a JSON value like Go's `%v`: `map[a:1 b:[x y]]`. */

@@ -18,12 +18,12 @@ export class NestingError extends Error {
   }
 }
 
-/** A value has too many objects and lists. The server answers with 413. */
+/** An object or a list has too many values in it. The server answers with 413. */
 export class WidthError extends Error {
   override readonly name = 'WidthError';
 
   constructor(max: number) {
-    super(`limit is ${max} objects and lists`);
+    super(`limit is ${max} values`);
   }
 }
 
@@ -33,17 +33,18 @@ export function requireDepth(depth: number): void {
 }
 
 /**
- * Checks the depth of a value that a client sends, and its number of objects and lists.
+ * Checks the depth of a value that a client sends, and the number of members and items in it.
  *
  * @throws {NestingError} if `value` is nested more deeply than `MAX_DEPTH`
- * @throws {WidthError} if it has more than `maxContainers` objects and lists
+ * @throws {WidthError} if it has more than `maxValues` members and items
  */
-export function requireShallow(value: unknown, maxContainers: number = Infinity): void {
-  let left = maxContainers;
+export function requireShallow(value: unknown, maxValues: number = Infinity): void {
+  let left = maxValues;
   const check = (container: object, depth: number) => {
     requireDepth(depth);
-    if (--left < 0) throw new WidthError(maxContainers);
     const members = Array.isArray(container) ? (container as unknown[]) : Object.values(container);
+    left -= members.length;
+    if (left < 0) throw new WidthError(maxValues);
     for (const member of members) if (isContainer(member)) check(member, depth + 1);
   };
   if (isContainer(value)) check(value, 1);

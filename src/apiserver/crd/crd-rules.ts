@@ -1,4 +1,4 @@
-import { compileRules, fieldPathOf, maxCardinality } from '../../cel/rule.ts';
+import { compileRules, fieldPathOf, hasRules, maxCardinality } from '../../cel/rule.ts';
 import type { CheckedObject } from '../objects/checked-object.ts';
 import type { FieldError } from '../../api/field-error.ts';
 import { fieldError, Verbatim } from '../../api/field-error.ts';
@@ -68,6 +68,7 @@ const SCHEMA_LIMIT = 100_000_000;
  * @param path path of the schema
  */
 export function checkRuleExpressions(schema: JsonSchema, path: string): FieldError[] {
+  if (!hasRules(schema)) return [];
   const check = new RuleCheck();
   check.visit(schema, path, declare(schema, true), {
     isResource: true,

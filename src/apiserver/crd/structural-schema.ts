@@ -236,8 +236,10 @@ export function propertyPath(path: string, name: string): string {
 
 /** Returns the schemas of declared fields of an unvalidated schema. */
 export function propertiesOf(schema: Readonly<JsonObject>): [name: string, schema: JsonObject][] {
-  return Object.entries(objectIn(schema, 'properties') ?? {}).filter(
-    (entry): entry is [string, JsonObject] => isRecord(entry[1]),
+  const properties = objectIn(schema, 'properties');
+  if (!properties) return [];
+  return Object.entries(properties).filter((entry): entry is [string, JsonObject] =>
+    isRecord(entry[1]),
   );
 }
 

@@ -9,6 +9,8 @@ function copy(value: unknown): unknown {
   if (typeof value !== 'object' || value === null) return value;
   if (Array.isArray(value)) return value.map(copy);
   const result: Record<string, unknown> = {};
-  for (const [key, member] of Object.entries(value)) setOwn(result, key, copy(member));
+  for (const key of Object.keys(value)) {
+    setOwn(result, key, copy((value as Record<string, unknown>)[key]));
+  }
   return result;
 }

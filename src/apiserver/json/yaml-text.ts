@@ -23,16 +23,16 @@ export interface YamlText {
  * Takes time linear in the length. Rejects aliases, because a few lines can expand to gigabytes.
  *
  * @throws {YAMLException} if it is malformed
- * @throws {WidthError} if it has more than `maxContainers` mappings and sequences
+ * @throws {WidthError} if it has more than `maxValues` members and items
  */
-export function parseYaml(source: string, maxContainers: number = Infinity): YamlText {
+export function parseYaml(source: string, maxValues: number = Infinity): YamlText {
   // One more level, so that deep YAML gets the same error as deep JSON.
   const events = parseEvents(source, { maxDepth: MAX_DEPTH + 1 });
-  let containers = 0;
+  let nodes = 0;
   for (const event of events) {
     if (event.type === EVENT_ID.SCALAR) requireCharacters(source, event);
-    if (event.type !== EVENT_ID.MAPPING && event.type !== EVENT_ID.SEQUENCE) continue;
-    if (++containers > maxContainers) throw new WidthError(maxContainers);
+    // A member has two nodes, its key and its value. The document has its own end.
+    if (event.type !== EVENT_ID.POP && ++nodes > 2 * maxValues + 2) throw new WidthError(maxValues);
   }
   return {
     documents: constructFromEvents(events, { source, schema: GO_YAML, json: true, maxAliases: 0 }),

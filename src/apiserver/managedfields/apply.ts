@@ -36,8 +36,6 @@ export interface ApplyPatch extends WriteContext {
    * @default false
    */
   readonly force?: boolean | undefined;
-  /** Called between steps that take some time if the objects are large. */
-  readonly pause?: (() => Promise<void> | undefined) | undefined;
 }
 
 export type ApplyPatchResult =
@@ -66,7 +64,9 @@ export async function applyPatch(patch: ApplyPatch): Promise<ApplyPatchResult> {
 
   const self = managerOf(patch, 'Apply');
   const mine = managers.find(self);
+  await pause?.();
   const fields = fieldsOf(applied, schema).recursiveDifference(resetFieldsOf(patch));
+  await pause?.();
   const wanting = managers.with({ ...self, fields });
   await pause?.();
   const merged = mergeFields(live, applied, schema);
@@ -75,6 +75,7 @@ export async function applyPatch(patch: ApplyPatch): Promise<ApplyPatchResult> {
   await pause?.();
   const others = [...managers].filter((manager) => manager !== mine);
   const changes = await compareInVersions(live, object, patch, others);
+  await pause?.();
   const conflicts = conflictsOf(managers, mine, changes);
   if (conflicts.length > 0 && !patch.force) return { kind: 'conflicts', conflicts };
 
@@ -82,11 +83,11 @@ export async function applyPatch(patch: ApplyPatch): Promise<ApplyPatchResult> {
   const left = managers.map((manager) =>
     manager === mine ? manager.fields : leftOf(manager, changes),
   );
+  await pause?.();
   const owned = fields.difference(UNMANAGED);
   // As upstream, an apply that changes no field does not change its time, so a new owner has none.
   const time = object === live ? mine?.time : timestamp(patch.now);
   const result = left.with({ ...self, time, fields: owned });
-  await pause?.();
   if (object === live && result.equalEntriesOf(live)) return { kind: 'applied', object: live };
   return { kind: 'applied', object: withManagers(object, result) };
 }
@@ -123,6 +124,7 @@ async function managersOf(patch: ApplyPatch): Promise<Managers> {
   }
   const before: WriteContext = { ...patch, manager: 'before-first-apply' };
   const changes = await compareInVersions(patch.blank ?? {}, live, before, managers);
+  await patch.pause?.();
   return trackChanges(managers, changes, before);
 }
 
@@ -152,20 +154,32 @@ async function withoutAbandoned(
     owned.set(apiVersion, (owned.get(apiVersion) ?? FieldSet.EMPTY).union(fields));
   }
   const { parents, convert, fieldsIn, without } = inVersion(last.apiVersion);
+  const { pause } = patch;
+  await pause?.();
   const abandoned = parents(last.fields);
+  await pause?.();
   const ofVersion = parents(owned.get(last.apiVersion) ?? FieldSet.EMPTY);
   if (abandoned.difference(ofVersion).isEmpty) return merged;
   // Removes all fields of the last apply, then restores owned fields and their parents.
   const before = await convert(merged);
+  await pause?.();
   let pruned = without(before, abandoned);
   for (const [apiVersion, fields] of owned) {
     const version = inVersion(apiVersion);
     const present = await version.convert(before);
-    const kept = version.fieldsIn(await version.convert(pruned)).union(version.parents(fields));
+    await pause?.();
+    const left = version.fieldsIn(await version.convert(pruned));
+    await pause?.();
+    const kept = left.union(version.parents(fields));
+    await pause?.();
     pruned = version.without(present, version.fieldsIn(present).difference(kept));
   }
   // Restores unowned fields that the last apply did not contain.
-  const removed = fieldsIn(before).difference(fieldsIn(await convert(pruned)));
+  await pause?.();
+  const remaining = fieldsIn(await convert(pruned));
+  await pause?.();
+  const removed = fieldsIn(before).difference(remaining);
+  await pause?.();
   const result = without(before, removed.intersection(abandoned));
   const object = await versions.convert(result, patch.apiVersion);
   return equalJson(object, merged) ? merged : object;

@@ -9,7 +9,7 @@ import type { PathElement } from './field-set.ts';
 import type { Shape } from './typed-value.ts';
 import { itemElement, shapeOf } from './typed-value.ts';
 
-/** The changed fields between two objects. The sets are disjoint. */
+/** The changed fields between two objects. The sets are disjoint. Each is built when it is first read. */
 export interface Comparison {
   readonly removed: FieldSet;
   readonly modified: FieldSet;
@@ -29,9 +29,15 @@ export function compareFields(
   const changes = new Changes();
   compareMembers(before, after, schema, changes, 0);
   return {
-    removed: changes.removed.build(),
-    modified: changes.modified.build(),
-    added: changes.added.build(),
+    get removed() {
+      return changes.removed.build();
+    },
+    get modified() {
+      return changes.modified.build();
+    },
+    get added() {
+      return changes.added.build();
+    },
   };
 }
 
@@ -39,6 +45,7 @@ export function compareFields(
 class Fields {
   readonly #place: { readonly above: Fields; readonly element: PathElement } | undefined;
   #builder: FieldSetBuilder | undefined;
+  #built: FieldSet | undefined;
 
   constructor(above?: Fields, element?: PathElement) {
     this.#place = above && element !== undefined ? { above, element } : undefined;
@@ -49,7 +56,8 @@ class Fields {
   }
 
   build(): FieldSet {
-    return this.#builder?.build() ?? FieldSet.EMPTY;
+    this.#built ??= this.#builder?.build() ?? FieldSet.EMPTY;
+    return this.#built;
   }
 
   #set(): FieldSetBuilder {

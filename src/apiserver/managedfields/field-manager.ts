@@ -10,7 +10,7 @@ import { requireTyped } from './typed-value.ts';
 import { emptyMessage } from '../protobuf/decode-message.ts';
 import { messageOfKind } from '../protobuf/protobuf-body.ts';
 import { withObjectMeta } from './kind-schema.ts';
-import { trackUpdate, trackUpdateOfVersion } from './track-update.ts';
+import { trackUpdate } from './track-update.ts';
 import type { FieldVersions, WriteContext } from './write-context.ts';
 import type {
   ApiObject,
@@ -68,14 +68,14 @@ export async function withTrackedFields(
   const { definition } = request;
   await pause(request, previous);
   const context = writeContext(request);
-  const update = { ...context, before: previous, blank: blankObject(request), after: object };
+  const steps = { pause: () => pause(request, previous) };
+  const blank = blankObject(request);
+  const update = { ...context, ...steps, before: previous, blank, after: object };
   try {
     if (isOfType(object, definition)) {
       if (definition.custom) requireDroppedTyped(object, context);
-      const tracked = previous
-        ? await trackUpdate({ ...update, versions: fieldVersions(request) })
-        : trackUpdateOfVersion(update);
-      return tracked as ApiObject;
+      const versions = previous && fieldVersions(request);
+      return (await trackUpdate({ ...update, versions })) as ApiObject;
     }
   } catch (error) {
     if (!(error instanceof PatchError || error instanceof StatusError)) throw error;

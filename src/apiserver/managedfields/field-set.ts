@@ -201,13 +201,24 @@ export class FieldSet {
   #elements(): PathElement[] {
     const all = [...new Set([...this.#members, ...this.#children.keys()])];
     const texts = all.filter((element) => element.startsWith('f:')).sort();
-    const others = all
-      .filter((element) => !element.startsWith('f:'))
+    const items = all.filter((element) => !element.startsWith('f:'));
+    if (haveOrderOfTexts(items)) return [...texts, ...items.sort()];
+    const others = items
       .map((element) => ({ element, value: JSON.parse(element.slice(2)) as unknown }))
       .sort(compareElements)
       .map(({ element }) => element);
     return [...texts, ...others];
   }
+}
+
+/** A key or value with one text, all of whose characters are after the quote that ends it. */
+const ONE_TEXT = /^(?:v:|k:\{"[^"\\]*":)"[\w./:-]*"\}?$/;
+
+/** Whether the elements of a list have the order of their texts, without being parsed. */
+function haveOrderOfTexts(elements: readonly PathElement[]): boolean {
+  const prefix = (element: PathElement) => element.slice(0, element.indexOf(':', 2) + 1);
+  const first = elements[0] && prefix(elements[0]);
+  return elements.every((element) => ONE_TEXT.test(element) && prefix(element) === first);
 }
 
 /** Length of the quotes, the colon and the value of a member. */

@@ -56,8 +56,11 @@ class NewFields {
   ): Node | undefined {
     requireDepth(depth);
     let node = start;
-    for (const [name, value] of Object.entries(object)) {
+    for (const name of Object.keys(object)) {
+      const value = object[name];
       if (value === undefined) continue;
+      // An object with so many names shares them with no other one.
+      if (this.#nodes > MAX_NODES) return undefined;
       const member = memberSchema(schema, name);
       const shape = shapeOf(value, member);
       if (shape.kind === 'leaf' || isEmptyOf(shape, value)) {

@@ -38,40 +38,43 @@ export interface Update extends WriteContext {
  * `managedFields`, and all that are sent to a subresource, are ignored.
  */
 export async function trackUpdate(update: Update): Promise<JsonObject> {
+  const { after, pause } = update;
   const managers = managersOfUpdate(update);
-  const compare = () => compareInVersions(baseOf(update), update.after, update, managers);
-  return withoutComparison(update, managers) ?? withChanges(update, managers, await compare());
+  let tracked = withoutComparison(update, managers);
+  if (!tracked) {
+    const changes = await compareInVersions(baseOf(update), after, update, managers);
+    await pause?.();
+    tracked = trackChanges(managers, changes, update).capped();
+  }
+  await pause?.();
+  return withFitting(after, tracked);
 }
 
-/** Like `trackUpdate`, for a kind with one version. */
+/** Like `trackUpdate` in one step, for a kind with one version. */
 export function trackUpdateOfVersion(update: Omit<Update, 'versions'>): JsonObject {
   const managers = managersOfUpdate(update);
-  const compare = () => {
-    const changes = compareFields(baseOf(update), update.after, withObjectMeta(update.schema));
-    return withoutReset(changes, update);
-  };
-  return withoutComparison(update, managers) ?? withChanges(update, managers, compare);
+  const tracked = withoutComparison(update, managers);
+  if (tracked) return withFitting(update.after, tracked);
+  const compared = compareFields(baseOf(update), update.after, withObjectMeta(update.schema));
+  const changes = withoutReset(compared, update);
+  return withFitting(update.after, trackChanges(managers, () => changes, update).capped());
 }
 
-/** Returns the result of an update whose fields need not be compared; otherwise undefined. */
-function withoutComparison(update: Update, managers: Managers): JsonObject | undefined {
+/** Returns the managers after an update whose fields need not be compared; otherwise undefined. */
+function withoutComparison(update: Update, managers: Managers): Managers | undefined {
   const { before, blank, after, subresource } = update;
   if (!managers.isEmpty) return undefined;
   // An object without managers is not tracked until it is applied.
-  if (before !== undefined) return withManagers(after, managers);
+  if (before !== undefined) return managers;
   // Every field of a new object is new, unless its kind has fields that do not count as written.
   if (blank || subresource) return undefined;
   const fields = newFields(after, withObjectMeta(update.schema), update.resetFields);
   const time = timestamp(update.now);
-  return withFitting(after, managers.with({ ...managerOf(update, 'Update'), time, fields }));
+  return managers.with({ ...managerOf(update, 'Update'), time, fields });
 }
 
 function baseOf({ before, blank = {} }: Update): Readonly<JsonObject> {
   return before ?? blank;
-}
-
-function withChanges(update: Update, managers: Managers, changes: VersionedChanges): JsonObject {
-  return withFitting(update.after, trackChanges(managers, changes, update).capped());
 }
 
 /** Omits managers that cannot be stored, before their fields are encoded. */

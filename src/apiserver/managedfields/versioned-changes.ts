@@ -21,7 +21,9 @@ export async function compareInVersions(
   const schema = withObjectMeta(context.schema);
   const { schemaOf, convert } = versionsOf(context);
   const changes = new Map<string, Comparison>();
-  const own = withoutReset(compareFields(before, after, schema), context);
+  const compared = compareFields(before, after, schema);
+  await context.pause?.();
+  const own = withoutReset(compared, context);
   changes.set(context.apiVersion, own);
   for (const { apiVersion } of managers) {
     if (changes.has(apiVersion)) continue;

@@ -24,6 +24,8 @@ export interface WriteContext {
   readonly resetFields?: readonly string[] | undefined;
   /** @default managed fields of all versions are treated like those of `apiVersion` */
   readonly versions?: FieldVersions | undefined;
+  /** Called between steps that take some time if the objects are large. */
+  readonly pause?: (() => Promise<void> | undefined) | undefined;
 }
 
 /** The versions of a kind, for managed fields that were written in other versions. */

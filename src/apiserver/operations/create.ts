@@ -7,7 +7,7 @@ import { StatusError, forbiddenError, notFoundError } from '../objects/status-er
 import { decodeBody } from '../request/object-decoder.ts';
 import { pause } from '../request/pause.ts';
 import { beforeCreate, withoutStatus } from '../strategy/before-create.ts';
-import { withDefaults } from '../strategy/defaults.ts';
+import { defaultsInSteps } from '../strategy/defaults.ts';
 import { requireDecodable } from '../strategy/validation.ts';
 import { admitDraft, requireAdmitted } from '../admission/admit.ts';
 import type { Answer, Call, ObjectAnswer } from './call.ts';
@@ -19,7 +19,9 @@ const NAME_ATTEMPTS = 8;
 
 export async function create(call: Call): Promise<Answer> {
   const object = await decodeBody(call);
+  await pause(call);
   requireDecodable(call, object);
+  await pause(call);
   return created(await createNamed(call, withoutDuplicateOwners(call, object, 'sent')));
 }
 
@@ -56,11 +58,8 @@ async function admittedDraft(call: Call, draft: ApiObject, isApplied: boolean): 
   // As upstream, the status of a custom resource is dropped later: its type matters for the managed fields.
   const isWhole = definition.custom || info.subresource === 'status';
   const sent = isWhole ? draft : withoutStatus(draft, definition);
-  const complete = withDefaults(
-    { ...sent, metadata },
-    definition,
-    isApplied ? 'keepNulls' : undefined,
-  );
+  const nulls = isApplied ? 'keepNulls' : undefined;
+  const complete = await defaultsInSteps(call, { ...sent, metadata }, undefined, nulls);
   return admitDraft(call, isApplied ? complete : await withTrackedFields(call, complete));
 }
 

@@ -126,24 +126,28 @@ export function storedCall(call: Call): Call {
  *
  * @throws {StaleObject} if the object has changed since `previous` was read
  */
-function replaceObject(
+async function replaceObject(
   call: Call,
   previous: StoredObject,
   { object: next, writesEqual = false }: UpdatedObject,
   requested: StoredObject,
-): StoredObject {
+): Promise<StoredObject> {
   const { backend, definition } = call;
   requireUnchanged(call, previous);
   const isComparable = !writesEqual && !unequal.has(previous);
   if (isComparable && isUnchanged(next, previous)) return previous;
   const isLast = canBeRemoved(next, definition);
   if (isDryRun(call)) return isLast ? requested : next;
+  await pause(call, previous);
+  const own = isLast ? next : storable(call, next, previous);
+  await pause(call, previous);
+  requireUnchanged(call, previous);
   if (isLast) {
     // The DELETED event has the stored state: the change that removes the object is never stored.
     removeObject(backend, definition, previous);
     return requested;
   }
-  return putObject(call, { object: storable(call, next, previous), writesEqual });
+  return putObject(call, { object: own, writesEqual });
 }
 
 /**

@@ -1,5 +1,5 @@
 import { requireParsable } from '../strategy/before-update.ts';
-import { withDefaults } from '../strategy/defaults.ts';
+import { defaultsInSteps } from '../strategy/defaults.ts';
 import type { Answer, Call } from './call.ts';
 import type { UpdatedObject } from './guaranteed-update.ts';
 import { updateObject } from './guaranteed-update.ts';
@@ -71,8 +71,9 @@ export async function patch(call: Call): Promise<Answer> {
     await pause(call, live);
     const patched = await patchedBody(call, sent, live);
     await pause(call, live);
-    const object = decodeObjectOf(call, sent, patched);
-    return { object: await withTrackedFields(call, withDefaults(object, call.definition), live) };
+    const object = await decodeObjectOf(call, sent, patched, live);
+    const complete = await defaultsInSteps(call, object, live);
+    return { object: await withTrackedFields(call, complete, live) };
   });
 }
 
@@ -103,7 +104,12 @@ export function requireApiVersion(
 }
 
 /** Returns the object that the result of a patch describes. Drops unknown fields. */
-function decodeObjectOf(call: Call, sent: unknown, result: unknown): ApiObject {
+async function decodeObjectOf(
+  call: Call,
+  sent: unknown,
+  result: unknown,
+  live: StoredObject,
+): Promise<ApiObject> {
   const { definition } = call;
   const type = contentType(call.request);
   // As upstream, a strategic merge patch does not change the kind.
@@ -124,6 +130,7 @@ function decodeObjectOf(call: Call, sent: unknown, result: unknown): ApiObject {
     if (!definition.custom) requireGoTypes(call, object);
     return toError(message);
   });
+  await pause(call, live);
   requireDecodable(call, object);
   requireIdentity(call, object);
   return object;
@@ -166,7 +173,7 @@ async function apply(call: Call): Promise<Answer> {
   const creates = info.subresource === undefined || definition.createOnUpdate;
   const update = async (live: StoredObject) => {
     const { object, ...applied } = await appliedUpdate(call, sent, live);
-    return { ...applied, object: withDefaults(object, definition, 'keepNulls') };
+    return { ...applied, object: await defaultsInSteps(call, object, live, 'keepNulls') };
   };
   return updateObject(call, update, creates ? create : undefined);
 }
@@ -218,6 +225,7 @@ async function decodeApplied(
       `error ${message.replace('strict decoding error', 'strict decoding patch: error converting YAML to JSON')}`,
     ),
   );
+  await pause(call, live);
   const toError = (why: string) => notConverted(applied, why);
   const { object, strictErrors } = decodePatched(call, asDecoded(call, merged), toError);
   reportStrictErrors(call, [], strictErrors, (message) =>

@@ -7,7 +7,8 @@ import type {
   StoredObject,
 } from '../objects/resource-definition.ts';
 import { contentType, isApplyPatch } from '../request/request-body.ts';
-import { encodeBody, messageOfKind } from '../protobuf/protobuf-body.ts';
+import { bodyLength, messageOfKind } from '../protobuf/protobuf-body.ts';
+import { delimitedLength, varintLength } from '../protobuf/message-length.ts';
 import { StatusError } from '../objects/status-error.ts';
 
 /** Default of etcd's `--max-request-bytes`. */
@@ -71,7 +72,7 @@ function storedBytes(definition: ResourceDefinition, object: StoredObject): numb
   const { resourceVersion: _version, ...metadata } = object.metadata;
   const stored = { ...object, metadata };
   const message = messageOfKind(definition);
-  if (message) return encodeBody(stored, message).length;
+  if (message) return bodyLength(stored, message);
   const json = JSON.stringify(stored);
   // As Go, which escapes some characters and ends with a newline.
   const escaped = json.match(/[<>&]/g)?.length ?? 0;
@@ -80,7 +81,7 @@ function storedBytes(definition: ResourceDefinition, object: StoredObject): numb
 
 /** Returns the size of the transaction that stores a value if its key has not changed. */
 function transactionBytes(key: number, value: number, previous?: StoredObject): number {
-  const revision = previous ? varintBytes(Number(previous.metadata.resourceVersion)) : 1;
+  const revision = previous ? varintLength(Number(previous.metadata.resourceVersion)) : 1;
   const compare = delimited(2 + delimited(key) + 1 + revision);
   const put = delimited(delimited(delimited(key) + delimited(value)));
   // If it has changed, an update reads the present object.
@@ -88,11 +89,7 @@ function transactionBytes(key: number, value: number, previous?: StoredObject): 
   return compare + put + get;
 }
 
-/** Size of a protobuf field with `length` bytes. */
+/** Length of a field with `length` bytes and a small number. */
 function delimited(length: number): number {
-  return 1 + varintBytes(length) + length;
-}
-
-function varintBytes(value: number): number {
-  return Math.max(1, Math.ceil(Math.log2(value + 1) / 7));
+  return delimitedLength(1, length);
 }

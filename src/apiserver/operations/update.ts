@@ -1,8 +1,9 @@
 import { withTrackedFields } from '../managedfields/field-manager.ts';
 import { withoutDuplicateOwners } from '../objects/object-metadata.ts';
 import { decodeBody } from '../request/object-decoder.ts';
+import { pause } from '../request/pause.ts';
 import { requireParsable } from '../strategy/before-update.ts';
-import { withDefaults } from '../strategy/defaults.ts';
+import { defaultsInSteps } from '../strategy/defaults.ts';
 import { requireDecodable } from '../strategy/validation.ts';
 import type { Answer, Call } from './call.ts';
 import { createNamed, created } from './create.ts';
@@ -12,6 +13,7 @@ import { requireIdentity, requireSameObject } from './identity.ts';
 export async function update(call: Call): Promise<Answer> {
   const { definition, info } = call;
   const decoded = await decodeBody(call);
+  await pause(call);
   requireDecodable(call, decoded);
   const object = withoutDuplicateOwners(call, decoded, 'sent');
   requireIdentity(call, object);
@@ -24,7 +26,8 @@ export async function update(call: Call): Promise<Answer> {
     call,
     async (live) => {
       requireSameObject(call, object, live.metadata);
-      return { object: await withTrackedFields(call, withDefaults(object, definition), live) };
+      const complete = await defaultsInSteps(call, object, live);
+      return { object: await withTrackedFields(call, complete, live) };
     },
     definition.createOnUpdate ? create : undefined,
   );

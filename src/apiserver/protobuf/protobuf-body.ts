@@ -4,6 +4,7 @@ import { NestingError, objectIn, textIn } from '../../util/json-value.ts';
 import { toHex, utf8Text } from '../../util/bytes.ts';
 import { badRequest } from '../objects/status-error.ts';
 import { decodeMessage, messageType, messageTypeOf } from './decode-message.ts';
+import { delimitedLength, messageLength, textLength } from './message-length.ts';
 import { encodeMessage } from './encode-message.ts';
 import type { MessageType } from './decode-message.ts';
 import { WIRE_BYTES, WireError, WireReader } from './wire-reader.ts';
@@ -43,13 +44,13 @@ export function messageOfKind({
  * is the prefix and an envelope with the message. The envelope may lack apiVersion and kind.
  *
  * @throws {StatusError} 400 if the body is malformed or has another kind
- * @throws {WidthError} if it has more than `maxContainers` messages
+ * @throws {WidthError} if it has more than `maxMessages` messages
  */
 export function decodeProtobufBody(
   bytes: Uint8Array,
   expected: ExpectedKind,
   message: MessageType,
-  maxContainers: number = Infinity,
+  maxMessages: number = Infinity,
 ): JsonObject {
   const { apiVersion, kind, raw } = decoding(
     () => readEnvelope(bytes),
@@ -65,7 +66,7 @@ export function decodeProtobufBody(
       ),
     );
   }
-  const members = decoding(() => decodeMessage(message, raw, maxContainers), cannotBeHandled);
+  const members = decoding(() => decodeMessage(message, raw, maxMessages), cannotBeHandled);
   return { ...(kind && { kind }), ...(apiVersion && { apiVersion }), ...members };
 }
 
@@ -79,6 +80,15 @@ export function encodeBody(
   message: MessageType = messageOfType(object),
 ): Uint8Array {
   return enveloped(object, (writer) => encodeMessage(message, object, writer));
+}
+
+/** Returns the length of the body of an object. */
+export function bodyLength(object: JsonObject, message: MessageType): number {
+  const typeMeta =
+    textLength(1, textIn(object, 'apiVersion')) + textLength(2, textIn(object, 'kind'));
+  const rest =
+    delimitedLength(2, messageLength(message, object)) + textLength(3, '') + textLength(4, '');
+  return PREFIX.byteLength + delimitedLength(1, typeMeta) + rest;
 }
 
 /** Encodes a list. All lists have their metadata as field 1 and their items as field 2. */

@@ -3,6 +3,9 @@ import { WIRE_BYTES, FIXED64, VARINT } from './wire-reader.ts';
 
 const INITIAL_BYTES = 1024;
 
+/** Length of a text up to which a loop is faster than an encoder. */
+const SHORT = 100;
+
 /**
  * Writes messages in the protobuf wire format from their end to their start, as Go's encoder does: the length
  * of a nested message is then known when its tag is written.
@@ -29,7 +32,18 @@ export class WireWriter {
   }
 
   text(number: number, value: string): void {
-    this.bytes(number, utf8Bytes(value));
+    if (!this.#ascii(value)) return this.bytes(number, utf8Bytes(value));
+    this.delimit(number, this.length - value.length);
+  }
+
+  /** Writes a short text of ASCII characters, without a tag, and returns whether it is one. */
+  #ascii(text: string): boolean {
+    const { length } = text;
+    if (length > SHORT) return false;
+    for (let index = 0; index < length; index++) if (text.charCodeAt(index) > 0x7f) return false;
+    const at = this.#reserve(length);
+    for (let index = 0; index < length; index++) this.#bytes[at + index] = text.charCodeAt(index);
+    return true;
   }
 
   bytes(number: number, value: Uint8Array): void {

@@ -56,7 +56,11 @@ function memberOf(field: MessageField, value: unknown): unknown {
   if (label !== 'map') return field.pointer ? valueOf(value, type) : elementOf(value, field);
   if (!isRecord(value)) return value;
   const draft = new CopyOnWrite(value);
-  for (const [key, member] of Object.entries(value)) draft.set(key, elementOf(member, field));
+  for (const key of Object.keys(value)) {
+    const member = value[key];
+    const element = elementOf(member, field);
+    if (element !== member) draft.set(key, element);
+  }
   return draft.value;
 }
 

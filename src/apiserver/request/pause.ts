@@ -1,4 +1,5 @@
 import type { ReceivedRequest } from './received-request.ts';
+import { oncePerObject } from '../../util/memo.ts';
 import type { StoredObject } from '../objects/resource-definition.ts';
 
 /** Length of a body, or weight of an object, from which its steps are separate. */
@@ -18,9 +19,11 @@ export function pause(
   object?: StoredObject,
 ): Promise<void> | undefined {
   const { body = '' } = request;
-  const isLarge = body.length >= LARGE || (object && weightLeft(object, LARGE) < 0);
+  const isLarge = body.length >= LARGE || (object && isHeavy(object));
   return isLarge ? turns.next(request) : undefined;
 }
+
+const isHeavy = oncePerObject((object: StoredObject) => weightLeft(object, LARGE) < 0);
 
 /** Returns `left` without the weight of a value, its number of characters and parts. Stops below 0. */
 export function weightLeft(value: unknown, left: number): number {

@@ -17,10 +17,10 @@ import { parseYaml } from '../json/yaml-text.ts';
 export const MAX_BODY_BYTES: number = 3 * 1024 * 1024;
 
 /**
- * Maximum number of objects and lists in a body. An object that fits into etcd has more only if most of them are
- * empty.
+ * Maximum number of members and items in a body, all together. An object that fits into etcd has more only if most of
+ * them have one or two characters.
  */
-export const MAX_CONTAINERS: number = 250_000;
+export const MAX_VALUES: number = 150_000;
 
 export function bodyTooLarge(): StatusError {
   return tooLarge(`limit is ${MAX_BODY_BYTES}`);
@@ -95,7 +95,7 @@ export function readObject(request: HttpRequest, expected: ExpectedKind): Record
   const type = contentType(request);
   const message = messageOfKind(expected);
   if (message && type === PROTOBUF_TYPE) {
-    return shallow(() => decodeProtobufBody(bodyBytes(request), expected, message, MAX_CONTAINERS));
+    return shallow(() => decodeProtobufBody(bodyBytes(request), expected, message, MAX_VALUES));
   }
   if (type !== 'application/json' && type !== YAML_TYPE) {
     throw unsupportedMediaType([...BODY_TYPES, PROTOBUF_TYPE]);
@@ -226,7 +226,7 @@ function yamlOf(text: string, toError: (why: string) => Error): unknown {
 
 function yamlText(text: string, toError: (why: string) => Error): YamlText {
   try {
-    return parseYaml(text, MAX_CONTAINERS);
+    return parseYaml(text, MAX_VALUES);
   } catch (cause) {
     if (!(cause instanceof YAMLException)) throw cause;
     const { reason, mark } = cause;
@@ -249,7 +249,7 @@ function jsonIn(text: string): unknown {
 function shallow<T>(read: () => T): T {
   try {
     const value = read();
-    requireShallow(value, MAX_CONTAINERS);
+    requireShallow(value, MAX_VALUES);
     return value;
   } catch (cause) {
     if (cause instanceof WidthError) throw tooLarge(cause.message);

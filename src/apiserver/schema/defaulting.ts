@@ -48,7 +48,9 @@ function defaultedObject(
   const complete = (value: unknown, field: JsonSchema) =>
     defaulted(value, field, keepsNulls, depth);
   const draft = new CopyOnWrite(object);
-  for (const [key, value] of Object.entries(object)) {
+  for (const key of Object.keys(object)) {
+    const value = object[key];
+    if (typeof value !== 'object') continue;
     const field = fieldSchema(schema, key);
     if (!field) continue;
     if (value !== null || field.nullable) draft.set(key, complete(value, field));

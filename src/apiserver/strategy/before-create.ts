@@ -33,6 +33,7 @@ export async function beforeCreate(request: WriteRequest, draft: ApiObject): Pro
   };
   if (tracksGeneration) object.metadata.generation = 1;
   hooks?.prepareForCreate?.(object, hookContext(request));
+  await pause(request);
   const ofMetadata = validateMetadata(object.metadata, definition.namespaced, nameFormat);
   await pause(request);
   const bySchema = validateObject(request, object, undefined, ofMetadata);
@@ -46,6 +47,7 @@ export async function beforeCreate(request: WriteRequest, draft: ApiObject): Pro
       ...(hooks?.validate?.(object, undefined) ?? []),
     ]),
   );
+  await pause(request);
   const unauthorized = hooks?.authorize?.(object, undefined, hookContext(request)) ?? [];
   requireValid(definition, object, unauthorized);
   addWarnings(request, object, undefined);

@@ -45,8 +45,10 @@ export async function beforeUpdate(
   }
   const own = resetFields(draft, previous, definition, info.subresource);
   const object = { ...own, metadata: withSystemMetadata(own, previous, definition) };
+  await pause(request, previous);
   hooks?.prepareForUpdate?.(object, previous, hookContext(request));
   shareEqualFields(object, previous);
+  await pause(request, previous);
   if (definition.tracksGeneration && isSpecChanged(object, previous, definition)) {
     object.metadata.generation = (previous.metadata.generation ?? 0) + 1;
   }
@@ -65,6 +67,7 @@ export async function beforeUpdate(
       ...validateKubeFinalizers(object.metadata, definition),
     ]),
   );
+  await pause(request, previous);
   const unauthorized = hooks?.authorize?.(object, previous, hookContext(request)) ?? [];
   requireValid(definition, object, unauthorized);
   addWarnings(request, object, previous);

@@ -217,6 +217,18 @@ it('A large write has a step for each of its parts', async () => {
   }
 });
 
+it('A body with more values than an object needs is rejected before its values are checked', async () => {
+  const many = repeated(1_700_000, (at) => `"k${at}":"v"`);
+  const yaml = repeated(2_000_000, () => 'v').replaceAll(',', '\n- ');
+  for (const [body, type] of [
+    [`{"data":{${many}}}`, 'application/json'],
+    [`data:\n- ${yaml}`, 'application/yaml'],
+  ] as const) {
+    const { status } = await new Api().send('POST', CONFIG_MAPS, body, { 'content-type': type });
+    assert.equal(status, 413, type);
+  }
+});
+
 it('A large write of one server does not wait for those of another', async () => {
   const [sent] = BODIES['resource limits']?.(BYTES) ?? [];
   assert.ok(sent);

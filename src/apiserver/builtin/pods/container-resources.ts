@@ -2,6 +2,7 @@ import type { JsonObject } from '../../../util/json-value.ts';
 import { objectIn, textIn } from '../../../util/json-value.ts';
 import { nameProblems, qualifiedNameProblems } from '../../../api/object-names.ts';
 import { addQuantities, compareQuantities, quantityNanos } from '../../../api/quantity.ts';
+import { Memo } from '../../../util/memo.ts';
 import { CheckedObject } from '../../objects/checked-object.ts';
 
 const OF_CONTAINERS = ['cpu', 'memory', 'ephemeral-storage'];
@@ -58,9 +59,12 @@ export function validateAmounts(
       }
     }
   }
-  const names = Object.keys({ ...limits, ...resources.in('requests').value });
-  const hasPages = names.some((name) => name.startsWith(HUGE_PAGES));
-  if (hasPages && !names.includes('cpu') && !names.includes('memory')) {
+  const requests = resources.in('requests').value;
+  const hasPages = [limits, requests].some((amounts) =>
+    Object.keys(amounts).some((name) => name.startsWith(HUGE_PAGES)),
+  );
+  const has = (name: string) => Object.hasOwn(limits, name) || Object.hasOwn(requests, name);
+  if (hasPages && !has('cpu') && !has('memory')) {
     resources.forbidden('', 'HugePages require cpu or memory');
   }
 }
@@ -138,9 +142,11 @@ function isNative(name: string): boolean {
 }
 
 function isExtended(name: string): boolean {
-  if (isNative(name) || name.startsWith(REQUESTS)) return false;
-  return qualifiedNameProblems(`${REQUESTS}${name}`).length === 0;
+  return !isNative(name) && !name.startsWith(REQUESTS) && hasQuota.get(name);
 }
+
+/** Whether the name for a quota of a resource is valid. */
+const hasQuota = new Memo(1000, (name) => qualifiedNameProblems(`${REQUESTS}${name}`).length === 0);
 
 function validateClaims(resources: CheckedObject, known: ReadonlySet<string>): void {
   const names = new Set<string>();

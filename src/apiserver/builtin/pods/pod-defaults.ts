@@ -5,6 +5,7 @@ import {
   objectIn,
   objectsIn,
   setDefault,
+  setOwn,
   textIn,
 } from '../../../util/json-value.ts';
 import { isRecord } from '../../../util/values.ts';
@@ -146,9 +147,11 @@ function requestWhatIsLimited(container: JsonObject): void {
   const limits = objectIn(resources, 'limits');
   if (!resources || !limits) return;
   const requests = objectIn(resources, 'requests') ?? {};
-  const missing = Object.entries(limits).filter(([name]) => !isSet(requests, name));
-  if (missing.length === 0) return;
-  resources['requests'] = Object.fromEntries([...Object.entries(requests), ...missing]);
+  for (const name of Object.keys(limits)) {
+    if (isSet(requests, name)) continue;
+    resources['requests'] = requests;
+    setOwn(requests, name, limits[name]);
+  }
 }
 
 function exposeOnHost(spec: JsonObject): void {

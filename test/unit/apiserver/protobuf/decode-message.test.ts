@@ -11,6 +11,7 @@ import {
 import type { MessageType } from '../../../../src/apiserver/protobuf/decode-message.ts';
 import {
   decodeProtobufBody,
+  bodyLength,
   encodeBody,
   messageOfKind,
 } from '../../../../src/apiserver/protobuf/protobuf-body.ts';
@@ -78,8 +79,12 @@ test('encodes objects to the same bytes as Go', () => {
   const lines = readFileSync(join(import.meta.dirname, 'go-objects.jsonl'), 'utf8').trim();
   // JSON has no pointer to a zero value: it is null, as is no pointer.
   for (const line of lines.split('\n').filter((each) => !each.includes(':null'))) {
-    const { protobuf, json, kind } = JSON.parse(line);
-    assert.equal(Buffer.from(encodeBody(json)).toString('base64'), protobuf, kind);
+    const { protobuf, json, ...kind } = JSON.parse(line);
+    const bytes = encodeBody(json);
+    assert.equal(Buffer.from(bytes).toString('base64'), protobuf, kind.kind);
+    const type = messageOfKind(kind);
+    assert.ok(type, kind.kind);
+    assert.equal(bodyLength(json, type), bytes.byteLength, kind.kind);
   }
 });
 
