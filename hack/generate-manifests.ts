@@ -6,7 +6,7 @@
 import { globSync, mkdirSync, readFileSync, rmSync, writeFileSync } from 'node:fs';
 import { basename, join } from 'node:path';
 import { stringify } from 'yaml';
-import { configSample } from '../src/cli/flags/config-file.ts';
+import { configSample } from './config-sample.ts';
 import { crdController } from '../src/cli/crd-controller.ts';
 import { runOptions } from '../src/cli/program/run-options.ts';
 import { installation } from '../src/cli/program/installation.ts';

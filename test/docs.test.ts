@@ -5,7 +5,7 @@ import { describe, test } from 'node:test';
 import { pathToFileURL } from 'node:url';
 import { KUBERNETES_VERSIONS } from '../hack/envtest/binaries.ts';
 import { NEWEST_MINOR, OLDEST_MINOR } from '../src/api/supported-versions.ts';
-import { optionsTable } from '../src/cli/program/help.ts';
+import { optionsTable } from './support/options-table.ts';
 import { CONFIG_MAPS, NAMESPACES } from '../src/api/builtin.ts';
 import { COMPILE_CACHE } from './support/compile-cache.ts';
 import { startControlPlane } from './support/control-plane.ts';
@@ -26,7 +26,7 @@ test('the README has at most 1,200 words', () => {
 test('the table of options is generated from the flags', () => {
   assert.ok(
     page('docs/running.md').includes(optionsTable(RUN_OPTIONS).trim()),
-    'copy it from optionsTable() in src/cli/flags/help.ts into docs/running.md',
+    'copy it from optionsTable() in test/support/options-table.ts into docs/running.md',
   );
 });
 

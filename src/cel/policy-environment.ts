@@ -14,7 +14,7 @@ import type { JsonObject } from '../util/json-value.ts';
 /** Maximum cost of one expression, and of all expressions of a policy or of match conditions. */
 const EXPRESSION_LIMIT = 1_000_000;
 export const POLICY_LIMIT: number = 10_000_000;
-export const CONDITIONS_LIMIT: number = 2_500_000;
+const CONDITIONS_LIMIT: number = 2_500_000;
 
 /** An expression of a policy or a match condition. */
 export interface PolicyExpression {

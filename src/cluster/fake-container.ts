@@ -5,9 +5,9 @@ import type { ShellStep } from './shell.ts';
 import { OverBudget, WorkBudget } from './work-budget.ts';
 
 /** Annotation of a Pod with the exit code of its containers, regardless of their commands. */
-export const EXIT_CODE = 'kubelet.crd-controller/exit-code';
+const EXIT_CODE = 'kubelet.crd-controller/exit-code';
 /** Annotation with the run time of the containers in seconds, such as `2.5`. */
-export const DURATION_ANNOTATION = 'kubelet.crd-controller/duration';
+const DURATION_ANNOTATION = 'kubelet.crd-controller/duration';
 /** Annotation whose value `false` makes the containers unready, as a failing readiness probe does. */
 export const READY = 'kubelet.crd-controller/ready';
 /** Annotation whose value `false` restarts the containers, as a failing liveness probe does. */

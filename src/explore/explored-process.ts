@@ -13,7 +13,7 @@ const RESTART_DELAY_MS = 10_000;
 export const PROCESS = 'controller';
 
 /** Name of the Lease of several replicas. */
-export const LEASE_NAME = 'explored';
+const LEASE_NAME = 'explored';
 
 /** Dependencies of `ExploredProcess`. */
 export interface ProcessDeps {

@@ -69,7 +69,7 @@ export class SyncTracer {
 }
 
 /** The span of one sync, as the parent of others. */
-export class SyncTrace {
+class SyncTrace {
   readonly #api: OpenTelemetryApi;
   readonly #tracer: OpenTelemetryTracer;
   readonly #context: object;

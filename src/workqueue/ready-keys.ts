@@ -2,7 +2,7 @@ import { LinkedList } from '../util/linked-list.ts';
 import type { Linked } from '../util/linked-list.ts';
 
 /** Number of turns after which a priority with ready keys gets the next turn. */
-export const AGEING_TURNS = 10;
+const AGEING_TURNS = 10;
 
 /** A key that is ready. Its priority does not change meanwhile. */
 export interface ReadyKey<T> extends Linked<T> {

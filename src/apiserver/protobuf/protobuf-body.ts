@@ -140,7 +140,7 @@ function enveloped(typeMeta: JsonObject, write: (writer: WireWriter) => void): U
 }
 
 /** Returns the message of an object's kind; kinds that are no resources are in the package `meta.v1`. */
-export function messageOfType(object: JsonObject): MessageType {
+function messageOfType(object: JsonObject): MessageType {
   const [version = '', group = ''] = textIn(object, 'apiVersion').split('/').reverse();
   const kind = textIn(object, 'kind');
   return messageOfKind({ group, version, kind }) ?? messageTypeOf(`meta.v1.${kind}`);

@@ -83,7 +83,7 @@ function parseAccept(header: string): MediaRange[] {
 }
 
 /** Whether the range includes plain JSON. */
-export function takesJson({ type }: MediaRange): boolean {
+function takesJson({ type }: MediaRange): boolean {
   return type === JSON_TYPE || type === 'application/*' || type === '*/*';
 }
 

@@ -30,7 +30,7 @@ import { badRequest, invalidError } from '../objects/status-error.ts';
 export type FieldValidation = 'Ignore' | 'Warn' | 'Strict';
 
 /** Returns the `fieldValidation` of the query, which is already validated. */
-export function fieldValidationOf({ info }: ReceivedRequest): FieldValidation {
+function fieldValidationOf({ info }: ReceivedRequest): FieldValidation {
   const value = info.query.get('fieldValidation');
   return value === 'Ignore' || value === 'Strict' ? value : 'Warn';
 }

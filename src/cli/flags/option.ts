@@ -296,7 +296,7 @@ const LONGEST_MS = 2 ** 63 / 1e6;
  *
  * @throws {SyntaxError} with the reason
  */
-export function parseGoDuration(text: string): number {
+function parseGoDuration(text: string): number {
   const sign = text.startsWith('-') ? -1 : 1;
   const magnitude = /^[-+]/.test(text) ? text.slice(1) : text;
   if (magnitude === '0') return 0;
@@ -347,7 +347,7 @@ const FEATURE_GATES = {
 /** Enabled features. */
 export type FeatureGates = Readonly<Record<keyof typeof FEATURE_GATES, boolean>>;
 
-export const FEATURE_NAMES = Object.keys(FEATURE_GATES) as readonly (keyof FeatureGates)[];
+const FEATURE_NAMES = Object.keys(FEATURE_GATES) as readonly (keyof FeatureGates)[];
 
 /** Returns the option for `A=true,B=false`. `KUBE_FEATURE_A=true` sets a gate too, as in Go programs. */
 export function featureGatesOption(): UngroupedOption<FeatureGates> {

@@ -92,7 +92,7 @@ export const KLOG_FLAGS: readonly FlagForm[] = [
 ];
 
 /** Parts of an installation, named after the folders of hack/deploy, in the order of their application. */
-export const MANIFEST_PARTS = ['namespace', 'crds', 'rbac', 'manager', 'webhook'] as const;
+const MANIFEST_PARTS = ['namespace', 'crds', 'rbac', 'manager', 'webhook'] as const;
 
 export type ManifestPart = (typeof MANIFEST_PARTS)[number];
 

@@ -1,8 +1,7 @@
 import { environmentPrefix } from './program.ts';
 import type { ProgramCommand, ProgramOptions } from './program.ts';
-import { environmentVariable, flagNamed, sortedOptions } from '../flags/flag-parser.ts';
+import { environmentVariable } from '../flags/flag-parser.ts';
 import type { CommandSyntax } from '../flags/flag-parser.ts';
-import type { Option, Options } from '../flags/option.ts';
 
 const NARROWEST = 80;
 const WIDEST = 110;
@@ -61,23 +60,4 @@ function continued(line: string, width: number): string {
   return isBreakable
     ? `${line.slice(0, end)} \\\n${continued(`    ${line.slice(end + 1)}`, width)}`
     : line;
-}
-
-/** Returns the table of the daemon's flags for the documentation, as Markdown. */
-export function optionsTable(options: Options): string {
-  const lines = ['| Flag | Default | Meaning |', '| --- | --- | --- |'];
-  let group = '';
-  for (const [name, option] of sortedOptions(options)) {
-    if (option.hidden) continue;
-    if (option.group !== group) lines.push(`| **${option.group}** | | |`);
-    group = option.group;
-    lines.push(tableRow(name, option));
-  }
-  return `${lines.join('\n')}\n`;
-}
-
-function tableRow(name: string, option: Option<unknown>): string {
-  const names = [name, ...(option.aliases ?? [])].map((each) => `\`${flagNamed(each)}\``);
-  const initial = option.default === '' ? '' : `\`${option.default}\``;
-  return `| ${names.join(', ')} | ${initial} | ${option.help.replaceAll(/[|*]/g, String.raw`\$&`)} |`;
 }

@@ -60,7 +60,7 @@ export interface AtSyncDeps {
 }
 
 /** Name of the index of Pods with our finalizer by the key of their At. */
-export const UNRECORDED_INDEX = 'unrecorded';
+const UNRECORDED_INDEX = 'unrecorded';
 
 /**
  * Runs the command of one At: once, not before its time, and never again.

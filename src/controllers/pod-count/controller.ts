@@ -24,7 +24,7 @@ export interface PodCountControllerOptions {
 }
 
 /** Name of the controller in managedFields and events. */
-export const POD_COUNT_COMPONENT = 'pod-count-controller';
+const POD_COUNT_COMPONENT = 'pod-count-controller';
 
 /** The label with the number of Pods. */
 export const LABEL = 'hopegi/pod-count';

@@ -10,7 +10,7 @@ import { MAX_INTERVAL_MS } from './written-object.ts';
 import type { HotLoop } from './written-object.ts';
 
 /** Number of times that a key gives up an object of its own and creates it again that makes a hot loop. */
-export const RECREATE_LIMIT = 5;
+const RECREATE_LIMIT = 5;
 
 const MAX_OBJECTS = 256;
 const MAX_PATHS = 3;

@@ -184,10 +184,10 @@ export interface HotLoop extends HotLoopView {
 }
 
 /** Number of self-triggered syncs with a change of the same field that make a hot loop. */
-export const SELF_FED_LIMIT = 10;
+const SELF_FED_LIMIT = 10;
 
 /** Number of times another client overwrites a field that makes a hot loop. */
-export const OVERWRITE_LIMIT = 5;
+const OVERWRITE_LIMIT = 5;
 
 const MAX_PATHS = 3;
 

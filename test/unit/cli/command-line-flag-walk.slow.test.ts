@@ -7,7 +7,7 @@ import { join } from 'node:path';
 import { once } from 'node:events';
 import { after, before, describe, test } from 'node:test';
 import { commandLine } from '../../../src/cli/command-line.ts';
-import { CONFIG_API_VERSION, CONFIG_KIND, settingsOf } from '../../../src/cli/flags/config-file.ts';
+import { CONFIG_API_VERSION, settingsOf } from '../../../src/cli/flags/config-file.ts';
 import { environmentVariable, flagNamed } from '../../../src/cli/flags/flag-parser.ts';
 import type { Option } from '../../../src/cli/flags/option.ts';
 import { COMMAND_OPTIONS, PROGRAM, RUN_OPTIONS, environmentOf } from '../../support/own-program.ts';
@@ -74,7 +74,8 @@ const WRONG: Readonly<Record<string, readonly string[]>> = {
   filename: UNREADABLE,
   group: ['a_b', 'nodots', 'Upper.org'],
   image: ['two words', ':tag'],
-  kubeconfig: UNREADABLE,
+  // A file that does not exist is awaited.
+  kubeconfig: UNREADABLE.slice(1),
   'leader-elect-resource-name': ['My/Lease', 'UPPER'],
   'leader-elect-resource-namespace': ['My/Namespace', '-x'],
   master: ['10.0.0.1:6443', 'ftp://x', 'http://10.0.0.1'],
@@ -246,7 +247,7 @@ describe('run rejects', () => {
     const path = at('config.yaml');
     for (const [field, [, { type }]] of settingsOf(RUN_OPTIONS)) {
       for (const value of wrong[type]) {
-        const head = `apiVersion: ${CONFIG_API_VERSION}\nkind: ${CONFIG_KIND}\n`;
+        const head = `apiVersion: ${CONFIG_API_VERSION}\nkind: ControllerConfiguration\n`;
         writeFileSync(path, `${head}${field}: ${value}\n`);
         await assertRefused([`--config=${path}`], { named: `${path}:3: ${field}: must be` });
       }

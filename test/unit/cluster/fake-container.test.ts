@@ -1,11 +1,6 @@
 import assert from 'node:assert/strict';
 import { test } from 'node:test';
-import {
-  DURATION_ANNOTATION,
-  EXIT_CODE,
-  containerStateAt,
-  programOf,
-} from '../../../src/cluster/fake-container.ts';
+import { containerStateAt, programOf } from '../../../src/cluster/fake-container.ts';
 
 const run = (...command: string[]) => programOf({ name: 'app', command });
 
@@ -18,12 +13,21 @@ test('annotations override the command', () => {
     atMs,
     exitCode,
   });
-  assert.deepEqual(part(forecast({ [EXIT_CODE]: '3' }, 'nginx')), end(0, 3));
-  assert.deepEqual(part(forecast({ [DURATION_ANNOTATION]: '2.5' }, 'nginx')), end(2500, 0));
-  assert.deepEqual(part(forecast({ [EXIT_CODE]: '3' }, 'sleep', '2')), end(2000, 3));
-  assert.deepEqual(part(forecast({ [DURATION_ANNOTATION]: '1' }, 'false')), end(1000, 1));
+  assert.deepEqual(part(forecast({ 'kubelet.crd-controller/exit-code': '3' }, 'nginx')), end(0, 3));
+  assert.deepEqual(
+    part(forecast({ 'kubelet.crd-controller/duration': '2.5' }, 'nginx')),
+    end(2500, 0),
+  );
+  assert.deepEqual(
+    part(forecast({ 'kubelet.crd-controller/exit-code': '3' }, 'sleep', '2')),
+    end(2000, 3),
+  );
+  assert.deepEqual(
+    part(forecast({ 'kubelet.crd-controller/duration': '1' }, 'false')),
+    end(1000, 1),
+  );
   const unchanged = { kind: 'runs', untilMs: Infinity };
-  assert.deepEqual(forecast({ [DURATION_ANNOTATION]: 'soon' }, 'nginx'), unchanged);
+  assert.deepEqual(forecast({ 'kubelet.crd-controller/duration': 'soon' }, 'nginx'), unchanged);
 });
 
 test('arguments and environment variables are part of the command', () => {

@@ -5,7 +5,6 @@ import { NODES, PODS } from '../../../src/api/builtin.ts';
 import { ApiServer } from '../../../src/apiserver/api-server.ts';
 import { HttpClient } from '../../../src/client/http-client.ts';
 import { Cluster } from '../../../src/cluster/cluster.ts';
-import { EXIT_CODE } from '../../../src/cluster/fake-container.ts';
 import { FakeClock, settle } from '../../../src/util/fake-clock.ts';
 import { silentLogger } from '../../../src/util/logger.ts';
 
@@ -120,7 +119,7 @@ describe('Pod logs', () => {
   });
 
   it('of the run before a restart are available with previous', async () => {
-    await apply('flaky', ['echo', 'trying'], { [EXIT_CODE]: '1' });
+    await apply('flaky', ['echo', 'trying'], { 'kubelet.crd-controller/exit-code': '1' });
     await apply('web', ['nginx']);
     await clock.advance(2000);
     assert.equal(await log('flaky'), 'trying\n');

@@ -2,7 +2,9 @@ import assert from 'node:assert/strict';
 import { test } from 'node:test';
 import { newQueueItem } from '../../../src/workqueue/queue-item.ts';
 import type { QueueItem } from '../../../src/workqueue/queue-item.ts';
-import { AGEING_TURNS, ReadyKeys } from '../../../src/workqueue/ready-keys.ts';
+import { ReadyKeys } from '../../../src/workqueue/ready-keys.ts';
+
+const AGEING_TURNS = 10;
 
 /** Ready keys by name. */
 function newKeys() {

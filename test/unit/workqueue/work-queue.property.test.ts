@@ -2,8 +2,9 @@ import assert from 'node:assert/strict';
 import { test } from 'node:test';
 import * as fc from 'fast-check';
 import { FakeClock, settle } from '../../../src/util/fake-clock.ts';
-import { AGEING_TURNS } from '../../../src/workqueue/ready-keys.ts';
 import { WorkQueue } from '../../../src/workqueue/work-queue.ts';
+
+const AGEING_TURNS = 10;
 
 type Step =
   | {

@@ -1,7 +1,6 @@
 import assert from 'node:assert/strict';
 import { test } from 'node:test';
 import { commandLine } from '../../../../src/cli/command-line.ts';
-import { optionsTable } from '../../../../src/cli/program/help.ts';
 import type { ProgramCommand } from '../../../../src/cli/program/program.ts';
 import { COMMANDS, PROGRAM, RUN_OPTIONS } from '../../../support/own-program.ts';
 
@@ -63,15 +62,4 @@ test('the help of a command has its own flags only', async () => {
   const text = await helpText(serve);
   assert.ok(text.includes('--write-kubeconfig'));
   assert.ok(!text.includes('--kubeconfig '));
-});
-
-test('the options table has a row for each flag that is not hidden', () => {
-  const lines = optionsTable(RUN_OPTIONS).trimEnd().split('\n');
-  assert.deepEqual(lines.slice(0, 2), ['| Flag | Default | Meaning |', '| --- | --- | --- |']);
-  assert.ok(lines.includes('| **Cluster access** | | |'));
-  assert.ok(lines.some((line) => line.startsWith('| `--resync-period` | `10h` | ')));
-  assert.ok(lines.some((line) => line.startsWith('| `--namespaces`, `--namespace` |  | ')));
-  assert.ok(lines.some((line) => line.includes(String.raw`"\*" enables`)));
-  for (const line of lines)
-    assert.equal(line.replaceAll(String.raw`\|`, '').split('|').length, 5, line);
 });

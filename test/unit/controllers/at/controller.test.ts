@@ -11,7 +11,7 @@ import { objectKey } from '../../../../src/api/object-key.ts';
 import type { DeepReadonly, Draft } from '../../../../src/api/object.ts';
 import { buildAtPod, AT_COMPONENT, AT_FINALIZER } from '../../../../src/controllers/at/pod.ts';
 import { Punctuality } from '../../../../src/controllers/at/punctuality.ts';
-import { atSync, UNRECORDED_INDEX } from '../../../../src/controllers/at/controller.ts';
+import { atSync } from '../../../../src/controllers/at/controller.ts';
 import { done, TerminalError } from '../../../../src/workqueue/outcome.ts';
 import { assertEndsAtEachRequest, NAMESPACE, SyncBench } from '../../../support/sync-bench.ts';
 
@@ -29,7 +29,7 @@ async function setUp({ dueInMs = 0, spec = {} }: Setting = {}) {
   const bench = await SyncBench.with(ATS);
   const ats = bench.cache<At>({});
   const pods = bench.cache<Pod>({
-    [UNRECORDED_INDEX]: (pod: DeepReadonly<Pod>) => {
+    unrecorded: (pod: DeepReadonly<Pod>) => {
       const owner = controllerOf(pod);
       return owner && hasFinalizer(pod, AT_FINALIZER) ? [objectKey(NAMESPACE, owner.name)] : [];
     },

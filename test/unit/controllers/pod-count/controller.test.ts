@@ -6,7 +6,6 @@ import type { Node } from '../../../../src/api/builtin.ts';
 import { keyOf } from '../../../../src/api/object-key.ts';
 import type { Draft } from '../../../../src/api/object.ts';
 import {
-  POD_COUNT_COMPONENT,
   INTERVAL_MS,
   isControlPlane,
   LABEL,
@@ -45,7 +44,7 @@ describe('A sync of a node', () => {
     const [write, ...others] = bench.writes;
     assert.deepEqual(others, []);
     assert.equal(write?.what, 'patch nodes');
-    assert.equal(write?.fieldManager, POD_COUNT_COMPONENT);
+    assert.equal(write?.fieldManager, 'pod-count-controller');
     assert.deepEqual(write?.body, {
       metadata: { uid: node.metadata.uid, labels: { [LABEL]: '3' } },
     });
