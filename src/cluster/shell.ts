@@ -1,6 +1,7 @@
 import { absolutePath, FileError } from './container-files.ts';
 import type { ContainerFiles } from './container-files.ts';
 import type { SessionInput } from './session-input.ts';
+import { COMPARISONS, durationMs, evaluate, sequence } from './shell-numbers.ts';
 import { parseLines, parseScript } from './shell-parser.ts';
 import type { ShellCommand, Script, Word, WordPart } from './shell-parser.ts';
 import { OverBudget, WorkBudget } from './work-budget.ts';
@@ -179,7 +180,7 @@ class Shell {
         yield this.#output(`${this.#date(args)}\n`);
         return 0;
       case 'seq':
-        yield this.#output(sequence(args));
+        yield this.#output(this.#sequence(args));
         return 0;
       case 'expr':
         yield this.#output(`${this.#evaluate(args.join(' '))}\n`);
@@ -506,40 +507,8 @@ class Shell {
   /** Evaluates integers, variables, `+ - * / %`, comparisons and parentheses. */
   #evaluate(expression: string): number {
     this.#work(PARSING * expression.length);
-    const tokens = expression.match(/\d+|[A-Za-z_]\w*|[<>=!]=|[-+*/%()<>]|\S/g) ?? [];
-    let at = 0;
-    let depth = 0;
-    const primary = (): number => {
-      if (++depth > MAX_DEPTH) throw new Serve();
-      const value = operand();
-      depth--;
-      return value;
-    };
-    const operand = (): number => {
-      const token = tokens[at++] ?? '';
-      if (token === '(') {
-        const value = binary(0);
-        if (tokens[at++] !== ')') throw new Serve();
-        return value;
-      }
-      if (token === '-') return -primary();
-      if (/^\d+$/.test(token)) return Number(token);
-      if (token === '$') return primary();
-      if (/^[A-Za-z_]/.test(token)) return Number.parseInt(this.#valueOf(token), 10) || 0;
-      throw new Serve();
-    };
-    const binary = (level: number): number => {
-      const operators = LEVELS[level];
-      if (!operators) return primary();
-      let value = binary(level + 1);
-      for (let apply; (apply = operators.get(tokens[at] ?? ''));) {
-        at++;
-        value = apply(value, binary(level + 1));
-      }
-      return value;
-    };
-    const value = binary(0);
-    if (at < tokens.length || !Number.isFinite(value)) throw new Serve();
+    const value = evaluate(expression, (name) => this.#valueOf(name));
+    if (value === undefined) throw new Serve();
     return value;
   }
 
@@ -596,6 +565,12 @@ class Shell {
     return text.replace(/\\([ntr\\])/g, (_, name: string) => characters[name] ?? '');
   }
 
+  #sequence(args: readonly string[]): string {
+    const numbers = sequence(args, MAX_WORDS);
+    if (!numbers) throw new Serve();
+    return numbers.map((number) => `${number}\n`).join('');
+  }
+
   #sleep(ms: number): ShellStep {
     this.#elapsedMs += ms;
     return { kind: 'sleep', ms };
@@ -612,69 +587,9 @@ class Shell {
   }
 }
 
-type Apply = (a: number, b: number) => number;
-
-/** Binary operators, weakest first. */
-const LEVELS: readonly ReadonlyMap<string, Apply>[] = [
-  new Map<string, Apply>([
-    ['==', (a, b) => Number(a === b)],
-    ['!=', (a, b) => Number(a !== b)],
-    ['<', (a, b) => Number(a < b)],
-    ['>', (a, b) => Number(a > b)],
-    ['<=', (a, b) => Number(a <= b)],
-    ['>=', (a, b) => Number(a >= b)],
-  ]),
-  new Map<string, Apply>([
-    ['+', (a, b) => a + b],
-    ['-', (a, b) => a - b],
-  ]),
-  new Map<string, Apply>([
-    ['*', (a, b) => a * b],
-    ['/', (a, b) => Math.trunc(a / b)],
-    ['%', (a, b) => a % b],
-  ]),
-];
-
-const number = (compare: (a: number, b: number) => boolean) => (a: string, b: string) =>
-  compare(Number.parseInt(a, 10), Number.parseInt(b, 10));
-
-const COMPARISONS: ReadonlyMap<string, (a: string, b: string) => boolean> = new Map([
-  ['=', (a: string, b: string) => a === b],
-  ['==', (a: string, b: string) => a === b],
-  ['!=', (a: string, b: string) => a !== b],
-  ['-eq', number((a, b) => a === b)],
-  ['-ne', number((a, b) => a !== b)],
-  ['-lt', number((a, b) => a < b)],
-  ['-le', number((a, b) => a <= b)],
-  ['-gt', number((a, b) => a > b)],
-  ['-ge', number((a, b) => a >= b)],
-]);
-
 /** Returns a text without its last newlines. */
 function withoutEnd(text: string): string {
   let end = text.length;
   while (text[end - 1] === '\n') end--;
   return text.slice(0, end);
-}
-
-function sequence(args: readonly string[]): string {
-  const numbers = args.map(Number);
-  const [first, step, last] =
-    numbers.length === 1
-      ? [1, 1, numbers[0]]
-      : numbers.length === 2
-        ? [numbers[0], 1, numbers[1]]
-        : numbers;
-  if (first === undefined || step === undefined || last === undefined || !step) throw new Serve();
-  const count = Math.floor((last - first) / step) + 1;
-  if (Number.isNaN(count) || count > MAX_WORDS) throw new Serve();
-  return Array.from({ length: Math.max(0, count) }, (_, n) => `${first + n * step}\n`).join('');
-}
-
-/** Returns NaN for `infinity` and malformed durations. */
-function durationMs(text: string): number {
-  const [, amount, unit = 's'] = /^(\d+(?:\.\d+)?|\.\d+)([smhd]?)$/.exec(text) ?? [];
-  if (amount === undefined) return Number.NaN;
-  const seconds: Readonly<Record<string, number>> = { s: 1, m: 60, h: 3600, d: 86_400 };
-  return Math.round(Number(amount) * (seconds[unit || 's'] ?? 1) * 1000);
 }

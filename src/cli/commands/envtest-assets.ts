@@ -65,12 +65,15 @@ async function helpOf(program: EnvtestProgram): Promise<string> {
   return `${lines.join('\n')}\n`;
 }
 
-/** Writes a program as a script. Node.js keeps its compiled code in the folder, for the next start. */
+/**
+ * Writes a program as a script. On Windows it is a batch file, which Go finds and starts for the name without its
+ * extension. Node.js keeps its compiled code in the folder, for the next start.
+ */
 async function writeProgram(folder: string, name: string, main: string): Promise<void> {
   const cache = join(folder, 'compile-cache');
   const isWindows = process.platform === 'win32';
   const script = isWindows
-    ? `@set NODE_COMPILE_CACHE=${cache}\r\n@"${process.execPath}" "${main}" ${name} %*\r\n`
+    ? `@set "NODE_COMPILE_CACHE=${inBatch(cache)}"\r\n@"${inBatch(process.execPath)}" "${inBatch(main)}" ${name} %*\r\n`
     : `#!/bin/sh
 export NODE_COMPILE_CACHE=${quoted(cache)}
 [ "$*" != --help ] || exec cat ${quoted(join(folder, `${name}.help`))}
@@ -79,6 +82,11 @@ exec ${quoted(process.execPath)} ${quoted(main)} ${name} "$@"
   const file = join(folder, isWindows ? `${name}.cmd` : name);
   await writeFile(file, script);
   await chmod(file, 0o755);
+}
+
+/** Escapes a path in a batch file. */
+function inBatch(path: string): string {
+  return path.replaceAll('%', '%%');
 }
 
 /** Quotes a word for a POSIX shell. */

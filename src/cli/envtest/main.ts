@@ -3,6 +3,7 @@
  * Runs a program of the folder that `envtest-assets` writes: `main.js etcd …` or `main.js kube-apiserver …`. It stops
  * on SIGTERM and SIGINT, and when the process that started it has ended.
  */
+import { hasErrorCode } from '../../util/values.ts';
 import type { EnvtestProgram } from './program.ts';
 
 const PROGRAMS: Readonly<Record<string, () => Promise<EnvtestProgram>>> = {
@@ -27,6 +28,16 @@ if (load) {
   process.exitCode = 2;
 }
 
+/** Whether a process exists. On Windows, a process keeps the identifier of a parent that has ended. */
+function exists(id: number): boolean {
+  try {
+    process.kill(id, 0);
+    return true;
+  } catch (error) {
+    return !hasErrorCode(error, 'ESRCH');
+  }
+}
+
 function stopSignal(): AbortSignal {
   const stop = new AbortController();
   for (const signal of ['SIGTERM', 'SIGINT'] as const) {
@@ -34,7 +45,8 @@ function stopSignal(): AbortSignal {
   }
   const parent = process.ppid;
   const check = setInterval(() => {
-    if (process.ppid !== parent) stop.abort(new Error('the parent process has ended'));
+    if (process.ppid !== parent || !exists(parent))
+      stop.abort(new Error('the parent process has ended'));
   }, PARENT_CHECK_MS);
   check.unref();
   return stop.signal;
