@@ -100,6 +100,45 @@ export function inTypeScript(template: ProjectFiles, files: ProjectFiles): Proje
   return changedTexts(new Map([...template, ...files]), TYPESCRIPT_TEXTS);
 }
 
+/** Texts of the template that differ for a cluster-scoped kind. */
+const CLUSTER_TEXTS: readonly TextChange[] = [
+  [CRD_PATH, 'scope: Namespaced', 'scope: Cluster'],
+  [KIND_PATH, "plural: 'staticsites',", "plural: 'staticsites',\n  scope: 'Cluster',"],
+  ['samples/static-site.yaml', '  namespace: default\n', ''],
+  [
+    'src/controllers/static-site.ts',
+    'metadata: { name: metadata.name, labels }',
+    'metadata: { namespace: NAMESPACE, name: metadata.name, labels }',
+  ],
+  [
+    'src/controllers/static-site.ts',
+    '`OwnedObjects` sets its namespace and its owner reference.',
+    '`OwnedObjects` sets its owner reference.',
+  ],
+  [
+    'src/controllers/static-site.ts',
+    "const COMPONENT = 'static-site-controller';\n",
+    "const COMPONENT = 'static-site-controller';\n\n/** Namespace of the Deployments: a cluster-scoped object has none. */\nconst NAMESPACE = 'default';\n",
+  ],
+  [
+    'test/webhooks.test.ts',
+    "const AT = { namespace: 'default', name: 'static-site-sample' };",
+    "const AT = { name: 'static-site-sample' };",
+  ],
+];
+
+/**
+ * Returns the template for a cluster-scoped kind.
+ *
+ * @param template of `inTypeScript` and `withWebhooks`, if the project has these
+ */
+export function inCluster(template: ProjectFiles): ProjectFiles {
+  return changedTexts(
+    template,
+    CLUSTER_TEXTS.filter(([path]) => template.has(path)),
+  );
+}
+
 /** @throws {Error} if the template does not contain a text */
 function changedTexts(template: ProjectFiles, changes: readonly TextChange[]): ProjectFiles {
   const changed = new Map(template);
@@ -111,8 +150,10 @@ function changedTexts(template: ProjectFiles, changes: readonly TextChange[]): P
   return changed;
 }
 
+/** File that declares the webhooks. */
+export const WEBHOOKS = 'src/webhooks.ts';
 /** Files of a project with webhooks. */
-export const WEBHOOK_PATHS: readonly string[] = ['src/webhooks.ts', 'test/webhooks.test.ts'];
+export const WEBHOOK_PATHS: readonly string[] = [WEBHOOKS, 'test/webhooks.test.ts'];
 
 /** Texts of the template that differ if the program has webhooks. */
 const WEBHOOK_TEXTS: readonly TextChange[] = [
@@ -282,6 +323,51 @@ export function addition(
   };
 }
 
+/** Files that `webhookAddition` changes, and those of which only texts that exist are changed. */
+export const WEBHOOK_CHANGES: readonly string[] = [
+  PROGRAM,
+  'src/dev.ts',
+  'deploy/manager/deployment.yaml',
+  'README.md',
+  KUSTOMIZATION,
+];
+const OPTIONAL_CHANGES: ReadonlySet<string> = new Set(['README.md', KUSTOMIZATION]);
+
+/**
+ * Returns the changes that add webhooks for a kind to a project.
+ *
+ * @param template of `withWebhooks`
+ * @param present the texts of `WEBHOOK_CHANGES` in the project
+ * @throws {RangeError} if a text has no place for the webhooks
+ */
+export function webhookAddition(
+  template: ProjectFiles,
+  present: ProjectFiles,
+  names: ProjectNames,
+): Addition {
+  const changed = new Map(present);
+  for (const [path, ...texts] of WEBHOOK_TEXTS) {
+    const text = changed.get(path);
+    if (text === undefined || path === PROGRAM) continue;
+    const [from, to] = texts.map((each) => renamed(each, names)) as [string, string];
+    if (text.includes(from))
+      changed.set(
+        path,
+        text.replace(from, () => to),
+      );
+    else if (!OPTIONAL_CHANGES.has(path)) {
+      throw new RangeError(
+        `${path} does not contain ${JSON.stringify(from)}: add ${JSON.stringify(to)} by hand`,
+      );
+    }
+  }
+  const program = changed.get(PROGRAM) ?? '';
+  const { index, indent } = placeOfControllers(program, 'webhooks');
+  const withOption = `${program.slice(0, index)}${indent}webhooks,\n${program.slice(index)}`;
+  changed.set(PROGRAM, withImports(withOption, ["import { webhooks } from './webhooks.ts';"]));
+  return { created: new Map(renamedFiles(template, WEBHOOK_PATHS, names)), changed };
+}
+
 /** A CRD, and the names of its kind. */
 export interface Definition {
   readonly names: KindNames;
@@ -403,32 +489,44 @@ function withController(
   { kebab, camel, constant }: KindNames,
   folder: string,
 ): string {
-  const places = [...text.matchAll(/^([ \t]*)controllers: \{/gm)];
-  const [place] = places;
-  if (!place || places.length > 1) {
-    throw new RangeError(
-      `${PROGRAM} has ${places.length} lines with "controllers: {" instead of one: add the controller by hand`,
-    );
-  }
+  const { index, opening, indent } = placeOfControllers(text, 'the controller');
   const taken = [constant, `${camel}Controller`].find((name) =>
     new RegExp(`\\b${name}\\b`).test(text),
   );
   if (taken !== undefined) throw new RangeError(`${PROGRAM} uses the name ${taken} already`);
-  const [opening, indent] = place;
   const name = kebab.includes('-') ? `'${kebab}'` : kebab;
   const entry = `\n${indent}  ${name}: { resource: ${constant}, build: ${camel}Controller },`;
   // At the end if the object has a line for its closing brace, otherwise at the start.
-  const start = place.index + opening.length;
+  const start = index + opening.length;
   const length = text.slice(start).search(new RegExp(`\n${indent}\\}`));
   const end = start + Math.max(length, 0);
   const body = `${text.slice(0, end)}${entry}${text.slice(end)}`;
-  const imports = [...body.matchAll(/^import\b[^;]*;/gm)].at(-1);
-  const at = imports ? imports.index + imports[0].length : 0;
-  const added = [
+  return withImports(body, [
     `import { ${camel}Controller } from './controllers/${kebab}.ts';`,
     `import { ${constant} } from './${folder}/${kebab}.ts';`,
-  ].join('\n');
-  return imports ? `${body.slice(0, at)}\n${added}${body.slice(at)}` : `${added}\n${body}`;
+  ]);
+}
+
+/** @throws {RangeError} if a program does not have exactly one list of controllers */
+function placeOfControllers(text: string, what: string) {
+  const places = [...text.matchAll(/^([ \t]*)controllers: \{/gm)];
+  const [place] = places;
+  if (!place || places.length > 1) {
+    throw new RangeError(
+      `${PROGRAM} has ${places.length} lines with "controllers: {" instead of one: add ${what} by hand`,
+    );
+  }
+  const [opening, indent = ''] = place;
+  return { index: place.index, opening, indent };
+}
+
+/** Returns a module with further imports, after the others. */
+function withImports(text: string, lines: readonly string[]): string {
+  const last = [...text.matchAll(/^import\b[^;]*;/gm)].at(-1);
+  const added = lines.join('\n');
+  if (!last) return `${added}\n${text}`;
+  const at = last.index + last[0].length;
+  return `${text.slice(0, at)}\n${added}${text.slice(at)}`;
 }
 
 /** @throws {RangeError} if the code of the template uses a name of the kind for something else */

@@ -4,11 +4,13 @@ import { basename, dirname, join, relative, resolve } from 'node:path';
 import { fileURLToPath } from 'node:url';
 import { parse } from 'yaml';
 import { kindNames } from '../../codegen/kind-names.ts';
+import type { KindNames } from '../../codegen/kind-names.ts';
 import { goQuote } from '../../util/go-quote.ts';
 import { hasErrorCode, isRecord } from '../../util/values.ts';
 import { asRecord } from '../../codegen/schema.ts';
 import {
   addition,
+  inCluster,
   inTypeScript,
   KINDS,
   KUSTOMIZATION,
@@ -19,10 +21,13 @@ import {
   TEMPLATE_PATHS,
   TEST_CLUSTER,
   TYPESCRIPT_PATHS,
+  WEBHOOK_CHANGES,
   WEBHOOK_PATHS,
+  webhookAddition,
+  WEBHOOKS,
   withWebhooks,
 } from '../../codegen/scaffold.ts';
-import type { ProgramNames, ProjectFiles } from '../../codegen/scaffold.ts';
+import type { Addition, ProgramNames, ProjectFiles } from '../../codegen/scaffold.ts';
 import type { CommandContext } from '../program/program.ts';
 import { EXIT_OK, onPath, UsageError } from '../common/errors.ts';
 import type { OptionValues } from '../flags/option.ts';
@@ -63,16 +68,13 @@ export async function init(
 
 async function create(
   kind: string,
-  { group, plural, 'api-version': version, dir, name, schema, webhooks }: InitFlags,
+  { group, plural, 'api-version': version, dir, name, schema, scope, webhooks }: InitFlags,
   print: (text: string) => void,
 ): Promise<number> {
   const { range, file } = await dependency();
   // Copied, so that the project can be built elsewhere.
   const isCopied = file !== undefined && resolve(file) !== resolve(dir, basename(file));
-  const plain = await readTemplate(schema);
-  const template = webhooks
-    ? withWebhooks(plain, await readFiles(WEBHOOK_TEMPLATE, WEBHOOK_PATHS))
-    : plain;
+  const template = await readTemplate(schema, { webhooks, scope });
   const files = new Map(
     asUsageError(() => {
       const names = kindNames(kind, group || DEFAULT_GROUP, plural || undefined);
@@ -101,14 +103,9 @@ async function create(
 
 async function add(
   kind: string,
-  { group, plural, 'api-version': version, dir, name, webhooks, schema: given }: InitFlags,
+  { group, plural, 'api-version': version, dir, name, webhooks, schema: given, scope }: InitFlags,
   print: (text: string) => void,
 ): Promise<number> {
-  if (webhooks) {
-    throw new UsageError(
-      '--webhooks cannot be combined with --add: declare webhooks in a module, and pass them to the program as the option webhooks',
-    );
-  }
   if (name) throw new UsageError('--name cannot be combined with --add: the program has a name');
   const present = new Map<string, string>();
   const required = [KUSTOMIZATION, PROGRAM, SCAFFOLD_ACCOUNT, TEST_CLUSTER];
@@ -128,16 +125,48 @@ async function add(
   if (given === 'ts' && schema !== given) {
     throw new UsageError(`--schema=ts cannot be combined with --add: the project has no ${KINDS}`);
   }
-  const template = await readTemplate(schema);
   const groupOfKind = group || (await groupIn(join(dir, 'deploy/crds')));
-  const { created, changed } = asUsageError(() => {
-    const names = kindNames(kind, groupOfKind, plural || undefined);
-    return addition(template, present, { ...names, ...program, version });
-  });
+  const kinds = asUsageError(() => kindNames(kind, groupOfKind, plural || undefined));
+  const existing = await definitionIn(dir, kinds);
+  const names = { ...kinds, ...program, version: existing?.stored ?? version };
+  const template = await readTemplate(schema, { webhooks, scope: existing?.scope ?? scope });
+  const created = new Map<string, string>();
+  const changed = new Map<string, string>();
+  const apply = (change: (texts: ProjectFiles) => Addition) => {
+    const made = asUsageError(() => change(new Map([...present, ...changed])));
+    for (const [path, text] of made.created) created.set(path, text);
+    for (const [path, text] of made.changed)
+      if (present.get(path) !== text) changed.set(path, text);
+  };
+  if (!existing || !webhooks) apply((texts) => addition(template, texts, names));
+  if (webhooks) {
+    for (const path of WEBHOOK_CHANGES)
+      present.set(path, await writingTo(dir)(() => readFile(join(dir, path), 'utf8')));
+    if (existsSync(join(dir, WEBHOOKS)))
+      throw new UsageError(`The project has webhooks: declare those of ${kind} in ${WEBHOOKS}`);
+    apply((texts) => webhookAddition(template, texts, names));
+  }
   await requireAbsent(dir, [...created.keys()]);
   await writeFiles(dir, new Map([...created, ...changed]), new Set(changed.keys()), print);
   print('\nNext:\n\n  npm test');
   return EXIT_OK;
+}
+
+/** Returns the scope and the stored version of a kind of a project, or undefined if it has no CRD there. */
+async function definitionIn(
+  dir: string,
+  { plural, group }: KindNames,
+): Promise<{ readonly scope: InitFlags['scope']; readonly stored: string } | undefined> {
+  const path = join(dir, 'deploy/crds', `${plural}.${group}.yaml`);
+  if (!existsSync(path)) return undefined;
+  const definition: unknown = parse(await writingTo(dir)(() => readFile(path, 'utf8')));
+  const spec = isRecord(definition) && isRecord(definition['spec']) ? definition['spec'] : {};
+  const versions: readonly unknown[] = Array.isArray(spec['versions']) ? spec['versions'] : [];
+  const stored = versions.find((each) => isRecord(each) && each['storage'] === true);
+  return {
+    scope: spec['scope'] === 'Cluster' ? 'Cluster' : 'Namespaced',
+    stored: isRecord(stored) ? String(stored['name']) : '',
+  };
 }
 
 function asUsageError<T>(action: () => T): T {
@@ -207,10 +236,15 @@ function withDependencies(
 }
 
 /** Reads the files from which projects are created. */
-export async function readTemplate(schema: InitFlags['schema'] = 'yaml'): Promise<ProjectFiles> {
-  const template = await readFiles(TEMPLATE, TEMPLATE_PATHS);
-  if (schema === 'yaml') return template;
-  return inTypeScript(template, await readFiles(TYPESCRIPT_TEMPLATE, TYPESCRIPT_PATHS));
+export async function readTemplate(
+  schema: InitFlags['schema'] = 'yaml',
+  { webhooks = false, scope }: Partial<Pick<InitFlags, 'webhooks' | 'scope'>> = {},
+): Promise<ProjectFiles> {
+  let template = await readFiles(TEMPLATE, TEMPLATE_PATHS);
+  if (schema === 'ts')
+    template = inTypeScript(template, await readFiles(TYPESCRIPT_TEMPLATE, TYPESCRIPT_PATHS));
+  if (webhooks) template = withWebhooks(template, await readFiles(WEBHOOK_TEMPLATE, WEBHOOK_PATHS));
+  return scope === 'Cluster' ? inCluster(template) : template;
 }
 
 async function readFiles(folder: URL, paths: readonly string[]): Promise<ProjectFiles> {

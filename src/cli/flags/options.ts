@@ -328,10 +328,10 @@ export const INIT_OPTIONS = {
     'Files',
     {
       add: booleanOption({
-        help: 'Add the kind to a project that init created: files that exist stay as they are, except the lists of controllers and manifests',
+        help: 'Add the kind to a project that init created: files that exist stay as they are, except the lists of controllers and manifests. A kind that exists gets webhooks, or the version of --api-version with its conversion',
       }),
       webhooks: booleanOption({
-        help: 'Add webhooks to the project: a function that sets defaults, one that validates, and their tests',
+        help: 'Add webhooks to the project: a function that sets defaults, one that validates, and their tests. With --add also to an existing project',
       }),
       group: textOption({
         help: 'API group of the kind: a domain that you own. Default: example.com, with --add the group of the first CRD',
@@ -350,6 +350,11 @@ export const INIT_OPTIONS = {
       }),
       plural: textOption({
         help: 'Plural of the kind, as in URLs and commands. Default: the English plural',
+      }),
+      scope: choiceOption({
+        help: 'Whether objects of the kind are in namespaces',
+        choices: ['Namespaced', 'Cluster'],
+        default: 'Namespaced',
       }),
       dir: textOption({
         help: 'Folder to write the project to; existing files are not overwritten',

@@ -41,6 +41,7 @@ function newProject(context: TestContext) {
         schema?: 'yaml' | 'ts';
         add?: boolean;
         webhooks?: boolean;
+        scope?: 'Namespaced' | 'Cluster';
       } = {},
     ) =>
       init(
@@ -51,6 +52,7 @@ function newProject(context: TestContext) {
           'api-version': 'v1alpha1',
           name: '',
           schema: 'yaml',
+          scope: 'Namespaced',
           add: false,
           dir,
           ...flags,
@@ -209,8 +211,49 @@ test('--webhooks adds webhooks to the program, to npm start and to the Deploymen
     assert.match(read('src/program.ts'), /routeController/);
     await assert.rejects(
       run(['Tunnel'], { add: true, webhooks: true }),
-      /--webhooks cannot be combined with --add/,
+      /The project has webhooks: declare those of Tunnel in src\/webhooks\.ts/,
     );
+  }
+});
+
+test('--add --webhooks adds what --webhooks does, to a project that was changed', async (context) => {
+  for (const [schema, scope] of [
+    ['yaml', 'Namespaced'],
+    ['ts', 'Cluster'],
+  ] as const) {
+    const whole = newProject(context);
+    await whole.run(['Gateway'], { webhooks: true, schema, scope });
+    const grown = newProject(context);
+    await grown.run(['Gateway'], { schema, scope });
+    const path = join(grown.dir, 'src/program.ts');
+    writeFileSync(path, `${readFileSync(path, 'utf8')}// mine\n`);
+    assert.equal(await grown.run(['Gateway'], { add: true, webhooks: true }), 0);
+    assert.deepEqual(grown.files(), whole.files());
+    const isProgram = (file: string) => file === 'src/program.ts';
+    for (const file of whole.files().filter((file) => !isProgram(file)))
+      assert.equal(grown.read(file), whole.read(file), file);
+    const sorted = (text: string) => text.split('\n').toSorted().join('\n').trim();
+    assert.equal(
+      sorted(grown.read('src/program.ts').replace('// mine\n', '')),
+      sorted(whole.read('src/program.ts')),
+    );
+    const both = newProject(context);
+    await both.run(['Gateway'], { schema });
+    assert.equal(await both.run(['Route'], { add: true, webhooks: true, scope }), 0);
+    assert.match(both.read('src/webhooks.ts'), /ROUTES/);
+    assert.match(both.read('src/program.ts'), /^ {2}webhooks,$[^]*routeController/m);
+  }
+});
+
+test('--scope=Cluster writes a project for a cluster-scoped kind', async (context) => {
+  for (const schema of ['yaml', 'ts'] as const) {
+    const { read, run } = newProject(context);
+    await run(['Gateway'], { scope: 'Cluster', schema, webhooks: true });
+    assert.equal(parse(read('deploy/crds/gateways.example.com.yaml')).spec.scope, 'Cluster');
+    assert.equal(parse(read('samples/gateway.yaml')).metadata.namespace, undefined);
+    if (schema === 'ts') assert.match(read('src/kinds/gateway.ts'), /^ {2}scope: 'Cluster',$/m);
+    else assert.match(read('src/generated/gateway.ts'), /namespaced: false/);
+    assert.match(read('src/controllers/gateway.ts'), /namespace: NAMESPACE/);
   }
 });
 
