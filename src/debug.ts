@@ -20,7 +20,7 @@ export type { FinishedCall } from './client/observed-client.ts';
 export { cachePage } from './serving/debug-pages.ts';
 export type { CachedResource } from './serving/debug-pages.ts';
 export { queuePages } from './serving/queue-pages.ts';
-export type { ControllerView, KeyOwner, QueuePagesDeps } from './serving/queue-pages.ts';
+export type { ControllerView, KeyOwner, QueuePagesDeps } from './serving/controller-view.ts';
 export { statusPage } from './serving/debug-pages.ts';
 export type {
   InformerStatus,

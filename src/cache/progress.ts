@@ -31,6 +31,8 @@ export interface Progress {
   readonly lastError: unknown;
   /** Time of that failure. */
   readonly lastErrorMs: number | undefined;
+  /** Time of the first failure since the last success. */
+  readonly failingSinceMs: number | undefined;
   /** Time of its last log line above `-v=4`. */
   readonly lastErrorLoggedMs: number | undefined;
   /** Start of the next watch. */
@@ -62,6 +64,7 @@ export class ReflectorProgress implements Progress {
   lastListMs: number | undefined;
   #lastError: unknown;
   #lastErrorMs: number | undefined;
+  #failingSinceMs: number | undefined;
   #lastErrorLoggedMs: number | undefined;
   resourceVersion = '';
   stalls = 0;
@@ -100,6 +103,10 @@ export class ReflectorProgress implements Progress {
 
   get lastErrorMs(): number | undefined {
     return this.#lastErrorMs;
+  }
+
+  get failingSinceMs(): number | undefined {
+    return this.#failingSinceMs;
   }
 
   get lastErrorLoggedMs(): number | undefined {
@@ -143,6 +150,7 @@ export class ReflectorProgress implements Progress {
   failed(error: unknown, isLogged = false): void {
     this.#lastError = error;
     this.#lastErrorMs = this.#clock.monotonic();
+    this.#failingSinceMs ??= this.#lastErrorMs;
     if (isLogged) this.#lastErrorLoggedMs = this.#lastErrorMs;
     this.missing = false;
   }
@@ -151,6 +159,7 @@ export class ReflectorProgress implements Progress {
     this.#reason = undefined;
     this.#lastError = undefined;
     this.#lastErrorMs = undefined;
+    this.#failingSinceMs = undefined;
     this.#lastErrorLoggedMs = undefined;
   }
 }

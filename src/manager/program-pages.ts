@@ -13,11 +13,16 @@ import type { ObjectKey } from '../api/object-key.ts';
 import { cachePage, statusPage } from '../serving/debug-pages.ts';
 import type { DebugLease } from '../serving/debug-pages.ts';
 import { SyncHistory } from './sync-history.ts';
+import { attentionOf } from '../serving/attention.ts';
+import { informerHealthChecks } from '../serving/health-checks.ts';
+import type { HealthCheck } from '../serving/health-checks.ts';
+import { StatusHistory } from '../serving/status-history.ts';
+import { verdictOf } from '../serving/verdict.ts';
 import { isLoopback } from '../serving/bind-address.ts';
 import { debugPage } from '../serving/page/debug-page.ts';
 import { objectPage } from '../serving/object-page.ts';
 import { queuePages } from '../serving/queue-pages.ts';
-import type { KeyOwner } from '../serving/queue-pages.ts';
+import type { KeyOwner } from '../serving/controller-view.ts';
 import { Shards } from '../sharding/shards.ts';
 import { HttpServer } from '../serving/http-server.ts';
 import type { Pages } from '../serving/routes.ts';
@@ -73,17 +78,51 @@ export interface ControllerProgram {
   readonly webhooks: Pick<WebhookServing, 'server' | 'readiness'> | undefined;
 }
 
-/** Returns the debug pages about a program: queues, causes of syncs, status and caches. */
+/** Returns the checks of `/readyz`. */
+export function readinessChecks(program: ControllerProgram, clock: Clock): HealthCheck[] {
+  return [
+    ...informerHealthChecks(() => program.informers.informers, clock),
+    ...(program.webhooks?.readiness ?? []),
+    { name: 'shutdown', check: () => (program.stopping.aborted ? 'shutting down' : undefined) },
+  ];
+}
+
+/** Returns the debug pages about a program, and what collects their data while the program runs. */
 export function programPages(
   program: ControllerProgram,
-  { clock, history, name, version, redact }: ProgramPagesOptions,
-): Pages {
+  { clock, history, name, version, installCommand, redact }: ProgramPagesOptions,
+): { readonly pages: Pages; readonly recorder: Runnable } {
   const { identity } = program;
+  const readiness = readinessChecks(program, clock);
   const informers = () =>
     [program.informers, ...program.remoteInformers].flatMap((set) => set.informers);
-  return new Map([
+  const controllers = () => program.controllers;
+  const attention = () => attentionOf(program.controllers, history.all());
+  const verdict = () =>
+    verdictOf({
+      clock,
+      readiness,
+      informers: informers(),
+      election: identity === undefined ? undefined : { identity, leases: program.leases },
+      attention: attention(),
+      hotLoops: new Map(program.controllers.map(({ name, hotLoops }) => [name, hotLoops.length])),
+      installCommand: installCommand ?? 'kubectl apply -f crds/',
+    });
+  const recorder = new StatusHistory(clock, () => {
+    const { counts } = attention();
+    const totals = program.controllers.map((controller) => history.totals(controller.name));
+    const sum = (values: readonly number[]) => values.reduce((all, value) => all + value, 0);
+    return {
+      isReady: readiness.every(({ check }) => check() === undefined),
+      syncs: sum(totals.map(({ syncs }) => syncs)),
+      failures: sum(totals.map(({ failures }) => failures)),
+      notReady: sum(Array.from(counts.values(), (count) => count.notReady + count.stalled)),
+      waiting: sum(program.controllers.map(({ queue }) => queue.snapshot({ limit: 0 }).readyCount)),
+    };
+  });
+  const pages = new Map([
     ...queuePages({
-      controllers: () => program.controllers,
+      controllers,
       history,
       clock,
       owner: (key) => ownerOf(program, key),
@@ -95,12 +134,15 @@ export function programPages(
       version,
       informers,
       election: identity === undefined ? undefined : { identity, leases: () => program.leases },
+      verdict,
       redact,
     }),
+    ...recorder.pages,
     ...cachePage(informers),
-    ...objectPage({ informers, events: () => program.recentEvents }),
+    ...objectPage({ informers, events: () => program.recentEvents, controllers }),
     ...debugPage(['controllers']),
   ]);
+  return { pages, recorder };
 }
 
 /** Returns the Lease of the leader, or of the shard of a key. */
@@ -121,6 +163,11 @@ export interface ProgramPagesOptions {
   readonly history: SyncHistory;
   readonly name: string | undefined;
   readonly version: string;
+  /**
+   * Command that installs the CustomResourceDefinitions of the program.
+   * @default 'kubectl apply -f crds/'
+   */
+  readonly installCommand?: string | undefined;
   readonly redact: ((text: string) => string) | undefined;
 }
 
@@ -159,9 +206,9 @@ export function debugging(
     metrics: registry ? metricsOf(registry) : metrics,
     history,
     serveDebug: (program) => {
-      const pages = programPages(program, { clock, history, name, version, redact });
+      const { pages, recorder } = programPages(program, { clock, history, name, version, redact });
       const routes = { pages, ...(exposition && { metrics: exposition }) };
-      return [new HttpServer({ log }, { name: 'debug', bindAddress, routes })];
+      return [new HttpServer({ log }, { name: 'debug', bindAddress, routes }), recorder];
     },
   };
 }

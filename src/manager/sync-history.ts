@@ -71,8 +71,18 @@ export interface KeyHistory {
   readonly failures: number;
   /** Total duration of the syncs, in milliseconds. */
   readonly busyMs: number;
+  /** Start of the first of the failures that no success has followed, RFC 3339. Absent if the last sync did not fail. */
+  readonly failingSince?: string | undefined;
   /** The last syncs, oldest first. The last one may be running. */
   readonly last: readonly SyncRecord[];
+}
+
+/** Syncs of a controller since the start. */
+export interface SyncTotals {
+  readonly syncs: number;
+  readonly failures: number;
+  /** Absent if no sync failed. */
+  readonly lastFailure?: { readonly key: ObjectKey; readonly at: string };
 }
 
 /** Options of {@link SyncHistory}. */
@@ -172,6 +182,7 @@ export class SyncHistory {
   #bytes = 0;
   /** Ordered by the last sync, least recent first. */
   readonly #keys = new Map<string, RememberedKey>();
+  readonly #totals = new Map<string, SyncTotals>();
 
   constructor(options: SyncHistoryOptions = {}) {
     const { keys = 1000, syncsPerKey = 5, bytes = 16_000_000 } = options;
@@ -195,6 +206,7 @@ export class SyncHistory {
       syncs: 0,
       failures: 0,
       busyMs: 0,
+      failingSince: undefined,
       last: [],
     };
     known.last.push(recorder);
@@ -205,12 +217,23 @@ export class SyncHistory {
   }
 
   /** Updates the totals after a sync has finished. */
-  finish({ record: { controller, key, end }, bytes }: SyncRecorder): void {
+  finish({ record: { controller, key, startedAt, end }, bytes }: SyncRecorder): void {
+    if (!end) return;
+    const isFailure = FAILURES.has(end.result);
+    const { syncs, failures, lastFailure } = this.totals(controller);
+    this.#totals.set(controller, {
+      syncs: syncs + 1,
+      failures: failures + Number(isFailure),
+      ...(isFailure ? { lastFailure: { key, at: startedAt } } : lastFailure && { lastFailure }),
+    });
     const known = this.#keys.get(idOf(controller, key));
-    if (!known || !end) return;
+    if (!known) return;
     known.syncs++;
     known.busyMs += end.tookMs;
-    if (FAILURES.has(end.result)) known.failures++;
+    if (isFailure) {
+      known.failures++;
+      known.failingSince ??= startedAt;
+    } else known.failingSince = undefined;
     this.#bytes += bytes;
     while (this.#bytes > this.#maxBytes && this.#keys.size > 1) this.#forgetOldest();
   }
@@ -229,6 +252,11 @@ export class SyncHistory {
     return known && historyOf(known);
   }
 
+  /** Returns the totals of a controller. */
+  totals(controller: string): SyncTotals {
+    return this.#totals.get(controller) ?? { syncs: 0, failures: 0 };
+  }
+
   /** Returns all histories, most recently synced key first. */
   all(): KeyHistory[] {
     return Array.from(this.#keys.values(), historyOf).toReversed();
@@ -241,6 +269,7 @@ interface RememberedKey {
   syncs: number;
   failures: number;
   busyMs: number;
+  failingSince: string | undefined;
   readonly last: SyncRecorder[];
 }
 

@@ -7,6 +7,7 @@ import { failureReason } from '../client/transport/connection-error.ts';
 import type { Clock } from '../util/clock.ts';
 import { jsonPages } from './routes.ts';
 import type { Pages } from './routes.ts';
+import type { Verdict } from './verdict.ts';
 
 /** Informer as shown on `/debug/status`. */
 export type ShownInformer = Pick<InformerView, 'name' | 'hasSynced' | 'progress'> & {
@@ -34,6 +35,11 @@ export interface StatusPageDeps {
         readonly leases: () => readonly DebugLease[];
       }
     | undefined;
+  /**
+   * Returns what is wrong with the program. Called for each request.
+   * @default it is not shown
+   */
+  readonly verdict?: (() => Verdict) | undefined;
   /** @default nothing is masked */
   readonly redact?: ((text: string) => string) | undefined;
 }
@@ -47,6 +53,7 @@ export interface ProcessStatus {
   readonly now: string;
   /** Milliseconds since the process started. */
   readonly upMs: number;
+  readonly verdict?: Verdict;
   /** Absent without leader election. */
   readonly election?: { readonly identity: string; readonly leases: readonly DebugLease[] };
   readonly informers: readonly InformerStatus[];
@@ -88,7 +95,7 @@ export function statusPage(deps: StatusPageDeps): Pages {
 }
 
 function processStatus(
-  { clock, name, version, informers, election }: StatusPageDeps,
+  { clock, name, version, informers, election, verdict }: StatusPageDeps,
   startedMs: number,
 ): ProcessStatus {
   const nowMs = clock.monotonic();
@@ -97,13 +104,15 @@ function processStatus(
     version,
     now: new Date(clock.now()).toISOString(),
     upMs: nowMs - startedMs,
+    ...(verdict && { verdict: verdict() }),
     ...(election && { election: { identity: election.identity, leases: election.leases() } }),
     informers: informers().map((informer) => informerStatus(informer, nowMs)),
     process: processUsage(),
   };
 }
 
-function processUsage(): ProcessUsage {
+/** Returns the memory and time that the process uses now. */
+export function processUsage(): ProcessUsage {
   const { user, system } = process.cpuUsage();
   const { used_heap_size: heapBytes, heap_size_limit: heapLimitBytes } = getHeapStatistics();
   const { active, idle } = performance.eventLoopUtilization();

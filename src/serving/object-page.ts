@@ -7,6 +7,10 @@ import type { DeepReadonly, KubernetesObject, OwnerReference } from '../api/obje
 import type { InformerView } from '../cache/shared-informer.ts';
 import { isSecretName, MASK, redactText } from '../util/redact.ts';
 import { isRecord } from '../util/values.ts';
+import { reconciledBy } from './attention.ts';
+import { objectCondition } from './object-condition.ts';
+import type { ObjectCondition } from './object-condition.ts';
+import type { ControllerView } from './controller-view.ts';
 import type { Pages } from './routes.ts';
 
 /** Resource whose cached objects are shown. */
@@ -35,6 +39,38 @@ export interface ObjectPageDeps {
   readonly informers: () => readonly CachedObjects[];
   /** Returns the last events, oldest first. Called for each request. */
   readonly events: () => readonly ShownEvent[];
+  /**
+   * Returns the controllers, whose keys the pages name. Called for each request.
+   * @default none
+   */
+  readonly controllers?: (() => readonly ControllerView[]) | undefined;
+  /**
+   * Path of the page about one object.
+   * @default '/debug/object'
+   */
+  readonly path?: string | undefined;
+}
+
+/** Key of a controller. */
+export interface ControllerKey {
+  readonly controller: string;
+  readonly key: string;
+}
+
+/** Response of `/debug/objects`. */
+export interface ObjectsReport {
+  /** Number of all objects that match; the list may have fewer. */
+  readonly count: number;
+  readonly objects: readonly FoundObject[];
+}
+
+/** Object that matches a search. */
+export interface FoundObject extends ObjectCondition {
+  readonly resource: string;
+  readonly kind: string;
+  readonly key: string;
+  /** Key of the controller that reconciles the object or one of its owners. */
+  readonly owner?: ControllerKey | undefined;
 }
 
 /** Response of `/debug/object`. */
@@ -43,6 +79,9 @@ export interface ObjectReport {
   readonly key: string;
   /** The object without managed fields, with masked secrets; absent if it is too large. */
   readonly object?: unknown;
+  readonly condition: ObjectCondition;
+  /** Key of the controller that reconciles the object or one of its owners. */
+  readonly owner?: ControllerKey;
   /** The owner at the top of the object, with all dependents. */
   readonly tree: ObjectNode;
   /** Number of objects that the tree omits. */
@@ -73,33 +112,97 @@ const MAX_NODES = 200;
 const MAX_EVENTS = 50;
 const MAX_OBJECT_LENGTH = 200_000;
 
+/** Maximum number of objects in a search. */
+const MAX_FOUND = 500;
+
 /**
- * Page `/debug/object?resource=NAME&key=NAMESPACE/NAME`: a cached object with its owners, dependents, conditions and the
- * events that this program recorded. The content of Secrets and values that look like credentials are masked. Each
- * request costs time proportional to the cached objects of the namespace.
+ * Pages about cached objects. The content of Secrets and values that look like credentials are masked.
+ *
+ * - `/debug/object?resource=NAME&key=NAMESPACE/NAME`, or `controller=NAME` for the reconciled resource: an object with its owners, dependents, conditions and the events that
+ *   this program recorded. Costs time proportional to the cached objects of the namespace.
+ * - `/debug/objects?resource=NAME&text=TEXT`: the objects of a resource, or of all, whose key contains a text.
  */
-export function objectPage({ informers, events }: ObjectPageDeps): Pages {
+export function objectPage(deps: ObjectPageDeps): Pages {
+  const { informers, path = '/debug/object' } = deps;
   return new Map([
     [
-      '/debug/object',
+      path,
       (query: URLSearchParams) => {
-        const resource = query.get('resource') ?? '';
-        const key = query.get('key') ?? '';
+        const key = (query.get('key') ?? '') as ObjectKey;
+        const controller = deps
+          .controllers?.()
+          .find(({ name }) => name === query.get('controller'));
+        const reconciled = controller && reconciledBy(controller);
+        const resource = reconciled?.name ?? query.get('resource') ?? '';
         if (!resource || !key) {
-          const error =
-            'Parameters resource and key are required: /debug/object?resource=pods&key=NAMESPACE/NAME';
+          const error = `Parameters resource and key are required: ${path}?resource=pods&key=NAMESPACE/NAME`;
           return json(400, { error });
         }
         const all = informers();
-        const found = all.find(({ name }) => name === resource);
-        const object = found?.lister.get(key as ObjectKey);
+        const object = reconciled ? reconciled.lister.get(key) : objectOf(all, resource, key);
         if (!object) {
           return json(404, { error: `${resource} ${key} is not in the cache` });
         }
-        return json(200, objectReport(resource, object, all, events()));
+        return json(200, objectReport(resource, object, all, deps));
       },
     ],
+    [`${path}s`, (query: URLSearchParams) => json(200, objectsReport(query, deps))],
   ]);
+}
+
+/** An informer of several namespaces has the names of their informers after that of the resource. */
+function objectOf(informers: readonly CachedObjects[], resource: string, key: ObjectKey) {
+  for (const { name, lister } of informers) {
+    if (name !== resource) continue;
+    const object = lister.get(key);
+    if (object) return object;
+  }
+  return undefined;
+}
+
+function objectsReport(
+  query: URLSearchParams,
+  { informers, controllers }: ObjectPageDeps,
+): ObjectsReport {
+  const resource = query.get('resource') ?? '';
+  const text = (query.get('text') ?? '').toLowerCase();
+  const all = informers();
+  const found = all
+    .filter(({ name }) => resource === '' || name === resource)
+    .flatMap(({ name, lister }) =>
+      lister.list().flatMap((object) => {
+        const key = keyOf(object);
+        return key.toLowerCase().includes(text) ? [{ resource: name, key, object }] : [];
+      }),
+    )
+    .toSorted((a, b) => a.key.length - b.key.length || (a.key < b.key ? -1 : 1));
+  return {
+    count: found.length,
+    objects: found.slice(0, MAX_FOUND).map(({ resource, key, object }) => {
+      const { state, message, since } = objectCondition(object);
+      const { owner } = ownerOf(object, all, controllers?.() ?? []);
+      return { resource, key, kind: object.kind, state, message, since, owner };
+    }),
+  };
+}
+
+/** Returns the key of the controller that reconciles an object or one of its owners. */
+function ownerOf(
+  object: Cached,
+  informers: readonly CachedObjects[],
+  controllers: readonly ControllerView[],
+): { readonly owner?: ControllerKey } {
+  let shown: Cached | undefined = object;
+  for (let depth = 0; shown && depth < MAX_OWNERS; depth++) {
+    const key = keyOf(shown);
+    const controller = controllers.find(
+      (one) => reconciledBy(one)?.lister.get(key)?.metadata.uid === shown?.metadata.uid,
+    );
+    if (controller) return { owner: { controller: controller.name, key } };
+    const owner = controllerOf(shown);
+    shown = owner && cachedOwner(owner, shown.metadata.namespace, informers).object;
+  }
+  return {};
 }
 
 function json(status: number, value: unknown) {
@@ -114,7 +217,7 @@ function objectReport(
   resource: string,
   object: Cached,
   informers: readonly CachedObjects[],
-  events: readonly ShownEvent[],
+  { events, controllers }: ObjectPageDeps,
 ): ObjectReport {
   const shown = masked(object);
   const isSmall = JSON.stringify(shown).length <= MAX_OBJECT_LENGTH;
@@ -123,9 +226,11 @@ function objectReport(
     resource,
     key: keyOf(object),
     ...(isSmall && { object: shown }),
+    condition: objectCondition(object),
+    ...ownerOf(object, informers, controllers?.() ?? []),
     tree,
     omitted,
-    events: events
+    events: events()
       .filter(({ involvedObject: { uid } }) => uid !== undefined && uids.has(uid))
       .slice(-MAX_EVENTS)
       .toReversed()
@@ -185,14 +290,14 @@ function treeOf(object: Cached, resource: string, informers: readonly CachedObje
       isSelected: reference.uid === metadata.uid,
       isDeleting: shown?.metadata.deletionTimestamp !== undefined,
       ...(typeof phase === 'string' && { phase }),
-      conditions: Array.isArray(conditions) ? conditions.filter(isRecord).map(conditionOf) : [],
+      conditions: Array.isArray(conditions) ? conditions.filter(isRecord).map(shownCondition) : [],
       dependents: below.map(nodeOf),
     };
   };
   return { tree: nodeOf(top), uids, omitted };
 }
 
-function conditionOf(condition: Readonly<Record<string, unknown>>): Partial<Condition> {
+function shownCondition(condition: Readonly<Record<string, unknown>>): Partial<Condition> {
   const members = ['type', 'status', 'reason', 'message', 'lastTransitionTime'].flatMap((name) => {
     const value = condition[name];
     return typeof value === 'string' ? [[name, redactText(value)]] : [];

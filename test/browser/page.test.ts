@@ -110,7 +110,7 @@ describe('the page', { timeout: 240_000 }, () => {
     }
     await checkView(page, 'hostile-key');
     await page.goto(`${server.url}#/`);
-    await page.getByRole('heading', { name: 'Most failing keys' }).waitFor();
+    await page.getByRole('heading', { name: 'Needs attention' }).waitFor();
     await checkView(page, 'hostile-overview');
     assert.equal(await page.evaluate(() => Reflect.get(window, 'hacked')), undefined);
     assert.deepEqual(errors, []);

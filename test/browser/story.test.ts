@@ -3,7 +3,8 @@ import { after, before, describe, it } from 'node:test';
 import type { Browser } from 'playwright-core';
 import type { ObjectReport } from '../../src/serving/object-page.ts';
 import type { ClusterReport } from '../../src/serving/page/cluster-report.ts';
-import type { KeysReport, QueuesReport, WhyReport } from '../../src/serving/queue-pages.ts';
+import type { KeysReport } from '../../src/serving/key-list.ts';
+import type { QueuesReport, WhyReport } from '../../src/serving/queue-pages.ts';
 import type { ProcessStatus } from '../../src/serving/debug-pages.ts';
 import { checkView, eventually, openPage, Program, rowsOf, startBrowser } from './browser.ts';
 import type { WatchedPage } from './browser.ts';
@@ -45,12 +46,8 @@ describe('the page of the demo', () => {
       const { informers } = await api<ProcessStatus>('status');
       const rows = await rowsOf(page, 'Controllers');
       assert.deepEqual(
-        rows.map(([name, , ready, , delayed]) => [name, ready, delayed]),
-        controllers.map(({ controller, ready, delayed }) => [
-          controller,
-          String(ready.count),
-          String(delayed.count),
-        ]),
+        rows.map(([name, ready]) => [name, ready]),
+        controllers.map(({ controller, objects }) => [controller, String(objects?.ready)]),
       );
       assert.deepEqual(
         (await rowsOf(page, 'Informers')).map(([name, , objects]) => [name, objects]),
@@ -67,7 +64,7 @@ describe('the page of the demo', () => {
         /rest_client_requests_total\{[^}]*code="201"[^}]*method="POST"[^}]*\} (\d+)/.exec(
           metrics,
         ) ?? [];
-      const post = (await rowsOf(page, 'API calls by verb')).find(([verb]) => verb === 'POST');
+      const post = (await rowsOf(page, 'API calls')).find(([verb]) => verb === 'POST');
       assert.match(post?.[3] ?? '', new RegExp(`\\b201 ${posts}\\b`));
     });
     await checkView(page, 'overview');
@@ -78,7 +75,7 @@ describe('the page of the demo', () => {
     const { keys } = await api<KeysReport>('keys');
     const rows = await rowsOf(shown.page, 'Keys');
     assert.deepEqual(
-      rows.map(([key, controller, , syncs]) => [key, controller, syncs]),
+      rows.map((row) => [row[0], row[4], row[6]]),
       keys
         .toSorted((a, b) => (a.key < b.key ? -1 : 1))
         .map(({ key, controller, syncs }) => [key, controller, String(syncs)]),
@@ -118,7 +115,7 @@ describe('the page of the demo', () => {
   it('finds a key, and is usable with the keyboard', async () => {
     const { page } = shown;
     await open('');
-    await page.getByLabel('Key as namespace/name').fill('default/example-at');
+    await page.getByLabel('Object as name').fill('example-at-pod');
     await page.keyboard.press('Enter');
     await page.locator('h2.key', { hasText: 'default/example-at' }).waitFor();
     assert.equal(await page.evaluate(() => document.activeElement?.tagName), 'MAIN');

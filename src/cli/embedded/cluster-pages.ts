@@ -5,6 +5,10 @@ import type {
   ClusterReport,
   ShownRequest,
 } from '../../serving/page/cluster-report.ts';
+import { keyOf } from '../../api/object-key.ts';
+import { groupResourceOf } from '../../api/resource.ts';
+import { objectPage } from '../../serving/object-page.ts';
+import type { CachedObjects } from '../../serving/object-page.ts';
 import type { HttpServerRoutes, RouteSetting } from '../../serving/routes.ts';
 import { jsonPages } from '../../serving/routes.ts';
 import { redactText } from '../../util/redact.ts';
@@ -51,7 +55,35 @@ export function clusterPages(
       .map(shownEvent),
     faults: Object.fromEntries(Array.from(settings, ([path, { get }]) => [path, get()])),
   });
-  return { pages: new Map([['/debug/cluster', () => json(200, report())]]), settings };
+  const pages = new Map([
+    ['/debug/cluster', () => json(200, report())],
+    ...objectPage({
+      path: '/debug/cluster/object',
+      informers: () => server.counts.map((counted) => storedObjects(server, counted)),
+      events: () => server.objects('', 'events').map(shownEvent),
+    }),
+  ]);
+  return { pages, settings };
+}
+
+/** The stored objects of a resource, as the pages read those of an informer. */
+function storedObjects(
+  server: ApiServer,
+  { group, resource: plural }: ApiServer['counts'][number],
+): CachedObjects {
+  const all = server.objects(group, plural);
+  const [first] = all;
+  const namespaced = first?.metadata.namespace !== undefined;
+  const resource = { group, version: '', plural, kind: first?.kind ?? '', namespaced };
+  return {
+    name: groupResourceOf(resource),
+    resource,
+    lister: {
+      get: (key) => all.find((object) => keyOf(object) === key),
+      list: ({ namespace } = {}) =>
+        all.filter(({ metadata }) => namespace === undefined || metadata.namespace === namespace),
+    },
+  };
 }
 
 function shownRequest({

@@ -1,15 +1,11 @@
 import type { Client } from '../../client/client.ts';
 import { serverVersion } from '../../client/discovery.ts';
-import { programPages } from '../../manager/program-pages.ts';
+import { programPages, readinessChecks } from '../../manager/program-pages.ts';
 import type { ControllerProgram } from '../../manager/program-pages.ts';
 import type { SyncHistory } from '../../manager/sync-history.ts';
 import type { MetricsText } from '../../metrics/registry.ts';
 import { reportPage } from '../../serving/debug-pages.ts';
-import {
-  clockSkewCheck,
-  EventLoopMonitor,
-  informerHealthChecks,
-} from '../../serving/health-checks.ts';
+import { clockSkewCheck, EventLoopMonitor } from '../../serving/health-checks.ts';
 import type { HealthCheck } from '../../serving/health-checks.ts';
 import { newProfiling } from '../../serving/profiling.ts';
 import type { HttpServerRoutes } from '../../serving/routes.ts';
@@ -44,7 +40,7 @@ export interface ServerOptions {
 
 /** Returns the endpoints of the flags, and what they need to run. */
 export function programServers(
-  { name, version }: Pick<ProgramOptions, 'name' | 'version'>,
+  { name, version, deploy }: Pick<ProgramOptions, 'name' | 'version' | 'deploy'>,
   config: EndpointsConfig,
   { client, clock, log, history, expose, logLevel, debugRoutes, secure }: ServerOptions,
   running: ControllerProgram,
@@ -56,28 +52,24 @@ export function programServers(
       ? undefined
       : newProfiling({ clock, log: log.named('profiler') }, profilerAddress);
   const metrics = expose && { metrics: expose };
+  const about =
+    history &&
+    programPages(running, {
+      clock,
+      history,
+      name,
+      version: `v${version}`,
+      installCommand: deploy && `${name} manifests --only=crds | kubectl apply -f -`,
+      redact: redactText,
+    });
   const routes: EndpointRoutes = {
     health: {
       livez: [eventLoop.check, clockSkewCheck(clock), ...leaderElectionChecks(running)],
-      readyz: [
-        ...informerHealthChecks(() => running.informers.informers, clock),
-        ...(running.webhooks?.readiness ?? []),
-        { name: 'shutdown', check: () => (running.stopping.aborted ? 'shutting down' : undefined) },
-      ],
+      readyz: readinessChecks(running, clock),
     },
     metrics,
-    debug: history && {
-      pages: new Map([
-        ...programPages(running, {
-          clock,
-          history,
-          name,
-          version: `v${version}`,
-          redact: redactText,
-        }),
-        ...reportPage(redactText),
-        ...(debugRoutes?.pages ?? []),
-      ]),
+    debug: about && {
+      pages: new Map([...about.pages, ...reportPage(redactText), ...(debugRoutes?.pages ?? [])]),
       // `top` reads the metrics from the same address.
       ...metrics,
       settings: new Map([
@@ -90,6 +82,7 @@ export function programServers(
   return [
     ...endpoints({ clock, log, routes, secure }, config),
     ...(config.healthProbeBindAddress ? [eventLoop] : []),
+    ...(about && config.debugBindAddress ? [about.recorder] : []),
     ...(profiling ? [profiling.profiler] : []),
     logServerVersion(client, log),
   ];

@@ -1,5 +1,5 @@
 import type { ProcessStatus } from '../../serving/debug-pages.ts';
-import type { KeyOwner } from '../../serving/queue-pages.ts';
+import type { KeyOwner } from '../../serving/controller-view.ts';
 import { Exposition } from '../../util/exposition.ts';
 import type { Cause } from '../../workqueue/queue-item.ts';
 import type { KeyHistory } from '../../manager/sync-history.ts';

@@ -4,7 +4,7 @@ import type { Resource } from '../../api/resource.ts';
 import { changedPaths, valueAt } from '../../api/field-path.ts';
 import type { FieldPath } from '../../api/field-path.ts';
 import type { ObjectKey } from '../../api/object-key.ts';
-import type { HotLoopView } from '../../serving/queue-pages.ts';
+import type { HotLoopView } from '../../serving/controller-view.ts';
 
 /** Sync that made a write. */
 export interface WritingSync {

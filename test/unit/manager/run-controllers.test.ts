@@ -174,7 +174,7 @@ test('the debug pages of a shard name the replica that syncs a key', async (cont
   await clock.advance(60_000);
   const options = { clock, history: new SyncHistory(), name: undefined, version: 'v1' };
   const answers = programs.map((program) => {
-    const pages = programPages(program, { ...options, redact: undefined });
+    const { pages } = programPages(program, { ...options, redact: undefined });
     return Array.from({ length: 10 }, (_, pod) => {
       const query = new URLSearchParams({ key: `default/pod-${pod}` });
       const { error } = JSON.parse(pages.get('/debug/why')?.(query).body ?? '') as {

@@ -80,8 +80,10 @@ describe('SyncRecorder', () => {
 
 describe('SyncHistory', () => {
   let history: SyncHistory;
+  let clock: FakeClock;
 
   beforeEach(() => {
+    clock = new FakeClock();
     history = new SyncHistory({ keys: 3, syncsPerKey: 2 });
   });
 
@@ -91,7 +93,7 @@ describe('SyncHistory', () => {
       objectKey('ns', name),
       { ...RUN, reconcileID: id },
       [],
-      new FakeClock(),
+      clock,
     );
     history.start(recorder);
     if (!end) return;
@@ -110,6 +112,7 @@ describe('SyncHistory', () => {
       syncs: 2,
       failures: 1,
       busyMs: 15,
+      failingSince: last[0]?.startedAt,
     });
     assert.deepEqual(
       last.map(({ reconcileID, end }) => [reconcileID, end?.result]),
@@ -118,6 +121,27 @@ describe('SyncHistory', () => {
         ['3', undefined],
       ],
     );
+  });
+
+  it('knows since when a key fails, and the last failure of a controller', async () => {
+    const failed = (name: string) =>
+      run('count', name, { result: 'error', tookMs: 1, error: new Error('no') });
+    const failingSince = () => history.of('count', 'ns/a')?.failingSince;
+    failed('a');
+    const first = history.of('count', 'ns/a')?.last[0]?.startedAt;
+    await clock.advance(5000);
+    for (let at = 0; at < 9; at++) failed('a');
+    assert.equal(failingSince(), first);
+    failed('b');
+    run('count', 'a', { result: 'done', tookMs: 1 });
+    assert.equal(failingSince(), undefined);
+    const at = new Date(clock.now()).toISOString();
+    assert.deepEqual(history.totals('count'), {
+      syncs: 12,
+      failures: 11,
+      lastFailure: { key: 'ns/b', at },
+    });
+    assert.deepEqual(history.totals('foo'), { syncs: 0, failures: 0 });
   });
 
   it('separates controllers, and keeps the most recently synced keys', () => {

@@ -3,8 +3,9 @@ import { beforeEach, describe, it, test } from 'node:test';
 import { COUNTS } from '../../../src/api/generated/count.ts';
 import { objectKey } from '../../../src/api/object-key.ts';
 import type { ObjectKey } from '../../../src/api/object-key.ts';
+import type { KubernetesObject } from '../../../src/api/object.ts';
 import { queuePages, hottest, slowest } from '../../../src/serving/queue-pages.ts';
-import type { KeyOwner } from '../../../src/serving/queue-pages.ts';
+import type { KeyOwner } from '../../../src/serving/controller-view.ts';
 import type { HotLoop } from '../../../src/manager/hot-loop/written-object.ts';
 import type { Pages } from '../../../src/serving/routes.ts';
 import { SyncHistory, SyncRecorder } from '../../../src/manager/sync-history.ts';
@@ -36,20 +37,42 @@ describe('the queue pages', () => {
   let history: SyncHistory;
   let pages: Pages;
   let owner: KeyOwner | undefined;
+  let objects: KubernetesObject[];
 
   beforeEach(() => {
     owner = undefined;
+    objects = [];
     clock = new FakeClock();
     queue = new WorkQueue<ObjectKey>({ name: 'count', clock });
     history = new SyncHistory();
     pages = queuePages({
-      controllers: () => [{ name: 'count', queue, hotLoops: [LOOP] }],
+      controllers: () => [
+        {
+          name: 'count',
+          queue,
+          hotLoops: [LOOP],
+          reconciled: 'counts',
+          informers: [COUNT_INFORMER],
+        },
+      ],
       history,
       clock,
       owner: () => owner,
       redact: (text) => text.replaceAll('hunter2', '***'),
     });
   });
+
+  const COUNT_INFORMER = {
+    name: 'counts',
+    resource: COUNTS,
+    lister: { list: () => objects, get: () => undefined },
+  };
+
+  const count = (name: string, ...conditions: object[]) =>
+    ({
+      metadata: { namespace: 'default', name },
+      status: { conditions },
+    }) as unknown as KubernetesObject;
 
   const get = (path: string, query = ''): { status: number; body: unknown } => {
     const { status, body } = pages.get(path)?.(new URLSearchParams(query)) ?? assert.fail();
@@ -136,6 +159,11 @@ describe('the queue pages', () => {
               fieldManager: 'us',
             },
           ],
+          objects: { ready: 0, notReady: 0, stalled: 0, unknown: 0 },
+          failing: 2,
+          syncs: 2,
+          failures: 2,
+          lastFailure: { key: 'default/slow', at: startedAt },
         },
       ],
       busiest: [
@@ -148,14 +176,14 @@ describe('the queue pages', () => {
         { ...ran, key: 'default/quick', tookMs: 1 },
       ],
       hottest: [],
-      failing: ['slow', 'quick'].map((name) => ({
+      attention: ['slow', 'quick'].map((name) => ({
         controller: 'count',
         key: key(name),
         syncs: 1,
         failures: 1,
-        hasRecovered: false,
-        startedAt,
-        error: 'password is ***',
+        problem: 'failing',
+        since: startedAt,
+        message: 'password is ***',
       })),
     });
   });
@@ -171,7 +199,8 @@ describe('the queue pages', () => {
     await clock.advance(1000);
     const none = { controller: 'count', syncs: 0, failures: 0, busyMs: 0 };
     const startedAt = new Date(clock.now() - 1000).toISOString();
-    const failed = { ...none, syncs: 1, failures: 1, startedAt, result: 'error' };
+    const problem = { problem: 'failing', message: 'password is ***' };
+    const failed = { ...none, ...problem, syncs: 1, failures: 1, startedAt, result: 'error' };
     assert.deepEqual(get('/debug/keys').body, {
       count: 4,
       keys: [
@@ -219,28 +248,63 @@ describe('the queue pages', () => {
     );
   });
 
-  it('rank keys that fail now before those that recovered, and omit those that failed long ago', () => {
-    const names = (times: number, name: string, sync: (name: string) => void) => {
-      for (let at = 0; at < times; at++) sync(name);
-    };
-    const fail = (name: string) => run(name, 1);
-    names(2, 'failing', fail);
-    names(4, 'failing-more', fail);
-    names(5, 'recovered', fail);
-    names(1, 'recovered', succeed);
-    names(9, 'old', fail);
-    names(5, 'old', succeed);
+  it('show first what needs attention: failing keys, stalled and not ready objects, the oldest first', async () => {
+    const since = (second: number) => `1970-01-01T00:00:0${second}Z`;
+    objects = [
+      count('young', {
+        type: 'Ready',
+        status: 'False',
+        message: '1 of 3',
+        lastTransitionTime: since(9),
+      }),
+      count('old', {
+        type: 'Ready',
+        status: 'False',
+        message: 'hunter2',
+        lastTransitionTime: since(1),
+      }),
+      count('stalled', {
+        type: 'Stalled',
+        status: 'True',
+        message: 'no',
+        lastTransitionTime: since(5),
+      }),
+      count('failing', { type: 'Ready', status: 'False', message: 'refused' }),
+      count('well', { type: 'Ready', status: 'True' }),
+      count('new'),
+    ];
+    run('failing-since', 1);
+    await clock.advance(1000);
+    for (let at = 0; at < 7; at++) run('failing-since', 1);
+    run('failing', 1);
+    run('recovered', 1);
+    succeed('recovered');
+    run('long-ago', 1);
+    for (let at = 0; at < 5; at++) succeed('long-ago');
     startSync('failing');
-    const { failing } = get('/debug/queues').body as {
-      failing: { key: string; hasRecovered: boolean; error: string }[];
+    const { attention, controllers } = get('/debug/queues').body as {
+      attention: { key: string; problem: string; message: string }[];
+      controllers: { objects: object; failing: number }[];
     };
     assert.deepEqual(
-      failing.map(({ key, hasRecovered, error }) => [key, hasRecovered, error]),
+      attention.map((item) => [item.key.slice(8), item.problem, item.message]),
       [
-        ['default/failing-more', false, 'password is ***'],
-        ['default/failing', false, 'password is ***'],
-        ['default/recovered', true, 'password is ***'],
+        ['failing-since', 'failing', 'password is ***'],
+        ['failing', 'failing', 'password is ***'],
+        ['stalled', 'stalled', 'no'],
+        ['old', 'notReady', '***'],
+        ['young', 'notReady', '1 of 3'],
+        ['recovered', 'recovered', 'password is ***'],
       ],
+    );
+    assert.deepEqual(controllers[0]?.objects, { ready: 1, notReady: 3, stalled: 1, unknown: 1 });
+    assert.equal(controllers[0]?.failing, 2);
+    const { keys } = get('/debug/keys').body as { keys: Record<string, unknown>[] };
+    assert.equal(keys.length, 9, 'cached objects are listed');
+    const listed = keys.find((row) => row['key'] === 'default/old');
+    assert.deepEqual(
+      [listed?.['state'], listed?.['condition'], listed?.['problem'], listed?.['message']],
+      ['idle', 'notReady', 'notReady', '***'],
     );
   });
 

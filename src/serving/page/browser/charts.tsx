@@ -1,12 +1,14 @@
 import type { ComponentChildren } from 'preact';
+import type { HistoryStep } from './monitor.ts';
 
 /** Size of a small chart in its own units; the style sets the shown size. */
 const WIDTH = 120;
 const HEIGHT = 28;
 
-/** Size of a chart with bars. */
-const BARS_WIDTH = 480;
-const BARS_HEIGHT = 72;
+/** Size of a chart with bars, and their number: those of 15 minutes. */
+const BARS_WIDTH = 900;
+const BARS_HEIGHT = 56;
+const BARS = 90;
 
 interface ChartProps {
   readonly class: string;
@@ -52,27 +54,17 @@ export function Sparkline(props: {
   );
 }
 
-/** Stacked bars: failures are hatched, so that they differ without their colour. */
-export function Bars(props: {
-  readonly successes: readonly number[];
-  readonly failures: readonly number[];
+/** Stacked bars of syncs: failures are hatched, so that they differ without their colour, and times at which /readyz failed have a ground. */
+export function Bars({
+  steps,
+  label,
+}: {
+  readonly steps: readonly HistoryStep[];
   readonly label: string;
 }) {
-  const { successes, failures, label } = props;
-  const count = Math.max(30, successes.length);
-  const most = Math.max(1, ...successes.map((value, at) => value + (failures[at] ?? 0)));
-  const step = BARS_WIDTH / count;
-  const scale = (BARS_HEIGHT - 2) / most;
-  const bar = (kind: string, value: number, base: number, at: number) =>
-    value > 0 && (
-      <rect
-        class={kind}
-        x={round((count - successes.length + at) * step)}
-        y={round(BARS_HEIGHT - (base + value) * scale)}
-        width={round(step * 0.8)}
-        height={round(value * scale)}
-      />
-    );
+  const most = Math.max(1, ...steps.map(({ successes, failures }) => successes + failures));
+  const step = BARS_WIDTH / BARS;
+  const scale = (BARS_HEIGHT - 8) / most;
   const hatch = { patternUnits: 'userSpaceOnUse', patternTransform: 'rotate(45)' } as const;
   return (
     <Chart class="bars" size={[BARS_WIDTH, BARS_HEIGHT]} label={label}>
@@ -82,8 +74,26 @@ export function Bars(props: {
           <rect class="hatch-line" width={2} height={4} />
         </pattern>
       </defs>
-      {successes.map((value, at) => bar('ok', value, 0, at))}
-      {failures.map((value, at) => bar('failed', value, successes[at] ?? 0, at))}
+      {steps.map(({ sample, successes, failures }, at) => {
+        const x = round((BARS - steps.length + at) * step);
+        const bar = (kind: string, from: number, value: number) =>
+          value > 0 && (
+            <rect
+              class={kind}
+              x={x}
+              y={round(BARS_HEIGHT - (from + value) * scale)}
+              width={round(step * 0.8)}
+              height={round(value * scale)}
+            />
+          );
+        return [
+          !sample.isReady && (
+            <rect class="unready" x={x} width={round(step)} height={BARS_HEIGHT} />
+          ),
+          bar('ok', 0, successes),
+          bar('failed', successes, failures),
+        ];
+      })}
       <line class="axis" x1={0} x2={BARS_WIDTH} y1={BARS_HEIGHT - 0.5} y2={BARS_HEIGHT - 0.5} />
     </Chart>
   );

@@ -1,5 +1,5 @@
 import type { ClusterReport, ShownRequest } from '../cluster-report.ts';
-import { counted, timeOfDay } from './format.ts';
+import { counted, timeOfDay } from '../../words.ts';
 import { EVENT_TABLE_COLUMNS } from './key.tsx';
 import { isFailure } from './monitor.ts';
 import { linkTo } from './route.ts';
@@ -137,7 +137,15 @@ function Objects(props: { readonly caption: string; readonly objects: ClusterRep
     <DataTable
       caption={caption}
       columns={[
-        { title: 'Resource', class: 'wide', cell: ({ resource }) => <Cut text={resource} /> },
+        {
+          title: 'Resource',
+          class: 'wide',
+          cell: ({ resource }) => (
+            <a href={linkTo('objects', { in: 'cluster', resource })} title={resource}>
+              {resource}
+            </a>
+          ),
+        },
         {
           title: 'Share',
           class: 'spare',

@@ -20,10 +20,3 @@ export function roleOf({ election }: ProcessStatus): {
   const leader = lease?.holder ? `leader ${lease.holder}` : 'no leader known';
   return { tone: 'warning', text: 'Standby', note: `${note}; ${leader}` };
 }
-
-/** Returns the identity of the leader if the process is a standby. */
-export function leaderOf({ election }: ProcessStatus): string | undefined {
-  const [lease, ...others] = election?.leases ?? [];
-  if (!lease?.holder || others.length > 0 || lease.holder === election?.identity) return undefined;
-  return lease.holder;
-}

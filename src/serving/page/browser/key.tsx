@@ -2,13 +2,24 @@ import type { ComponentChildren } from 'preact';
 import { formatCause } from '../../../workqueue/queue-item.ts';
 import type { Cause } from '../../../workqueue/queue-item.ts';
 import type { ObjectNode, ObjectReport, ShownEvent } from '../../object-page.ts';
-import type { CallView, SyncView, WhyReport } from '../../queue-pages.ts';
-import { counted, duration, timeOfDay } from './format.ts';
+import type { CallView, SyncView } from '../../controller-view.ts';
+import type { WhyReport } from '../../queue-pages.ts';
+import {
+  counted,
+  CONDITIONS,
+  duration,
+  foldSyncs,
+  moment,
+  stateOf,
+  STATES,
+  timeOfDay,
+} from '../../words.ts';
+import type { FoldedSync } from '../../words.ts';
 import { shownState } from './key-state.ts';
 import type { KeyData, KeyState } from './key-state.ts';
-import { callResult, outcomeOf, toneOfCondition } from './results.ts';
+import { callResult, outcomeOf, toneOfCondition, TONES } from './results.ts';
 import type { Tone } from './results.ts';
-import { linkToKey } from './route.ts';
+import { linkTo, linkToKey } from './route.ts';
 import { Badge, Card, Cut, ResultBadge, DataTable, TableCard } from './table.tsx';
 import type { Column } from './table.tsx';
 import { BarLegend, HistoryLine, SyncBar, totalMs } from './timeline.tsx';
@@ -36,12 +47,29 @@ export function KeyDetails(props: {
         <p class="state">{data.unknown ?? NOT_QUEUED}.</p>
       ) : (
         <div class="cards">
+          <ConditionLine report={data.object} nowMs={data.nowMs} />
           <StateCard state={state} why={data.why} nowMs={data.nowMs} />
           <SyncsCard syncs={state.history?.last ?? []} nowMs={data.nowMs} />
           <ObjectCards report={data.object} />
         </div>
       )}
     </>
+  );
+}
+
+/** What the conditions of the object report. */
+export function ConditionLine(props: {
+  readonly report: ObjectReport | undefined;
+  readonly nowMs: number;
+}) {
+  const { report, nowMs } = props;
+  if (!report || report.condition.state === 'unknown') return null;
+  const { state, since, message } = report.condition;
+  return (
+    <p class={`banner full ${TONES[state] ?? ''}`} dir="auto">
+      <Badge tone={TONES[state] ?? 'neutral'} text={CONDITIONS[state]} />
+      {since !== undefined && ` since ${moment(since, nowMs)}`}: {message}
+    </p>
   );
 }
 
@@ -72,7 +100,10 @@ function StateCard(props: {
     <Card title={`Controller ${state.controller}`} class="full">
       <dl class="facts">
         <Fact name="State">
-          <Badge tone={STATE_TONES[state.state] ?? 'neutral'} text={state.state} />
+          <Badge
+            tone={STATE_TONES[state.state] ?? 'neutral'}
+            text={STATES[stateOf(state.state, history?.failingSince !== undefined)]}
+          />
         </Fact>
         {forMs !== undefined && <Fact name="Running for">{duration(forMs)}</Fact>}
         {queuedMs !== undefined && <Fact name="Waiting for a worker">{duration(queuedMs)}</Fact>}
@@ -163,8 +194,13 @@ function SyncsCard(props: { readonly syncs: readonly SyncView[]; readonly nowMs:
       {syncs.length === 0 ? <p class="state">The key was not synced yet.</p> : <BarLegend />}
       {syncs.length > 0 && (
         <ol class="syncs">
-          {syncs.toReversed().map((sync) => (
-            <Sync key={sync.reconcileID} sync={sync} nowMs={nowMs} scaleMs={Math.max(...times)} />
+          {foldSyncs(syncs).map((folded) => (
+            <Sync
+              key={folded.sync.reconcileID}
+              folded={folded}
+              nowMs={nowMs}
+              scaleMs={Math.max(...times)}
+            />
           ))}
         </ol>
       )}
@@ -173,11 +209,12 @@ function SyncsCard(props: { readonly syncs: readonly SyncView[]; readonly nowMs:
 }
 
 function Sync(props: {
-  readonly sync: SyncView;
+  readonly folded: FoldedSync<SyncView>;
   readonly nowMs: number;
   readonly scaleMs: number;
 }) {
-  const { sync, nowMs, scaleMs } = props;
+  const { folded, nowMs, scaleMs } = props;
+  const { sync, times, since } = folded;
   const { reconcileID, startedAt, causes, attempt, delayedMs, queuedMs, end } = sync;
   const took = end ? duration(end.tookMs) : 'since then';
   const waits = sync.postponed.map(
@@ -187,6 +224,7 @@ function Sync(props: {
     <li>
       <h3>
         <time dateTime={startedAt}>{timeOfDay(startedAt)}</time> <SyncResult sync={sync} />
+        {times > 1 && <b>{` ${times} equal syncs since ${timeOfDay(since)}`}</b>}
         <span class="note">{` ${took}, attempt ${attempt}, ID ${reconcileID}`}</span>
       </h3>
       <SyncBar sync={sync} nowMs={nowMs} scaleMs={scaleMs} />
@@ -236,7 +274,13 @@ const CALL_COLUMNS: readonly Column<CallView>[] = [
   { title: 'Took', class: 'number', cell: ({ ms }) => duration(ms) },
 ];
 
-function ObjectCards({ report }: { readonly report: ObjectReport | undefined }) {
+/** The object with its owners, dependents and events. */
+export function ObjectCards(props: {
+  readonly report: ObjectReport | undefined;
+  /** Where the objects are: `cluster`, or the caches. */
+  readonly place?: string | undefined;
+}) {
+  const { report, place } = props;
   if (!report) {
     return (
       <Card title="Object" class="full">
@@ -249,7 +293,7 @@ function ObjectCards({ report }: { readonly report: ObjectReport | undefined }) 
     <>
       <Card title="Owners and dependents" class="half">
         <ul class="tree">
-          <TreeItem node={tree} />
+          <TreeItem node={tree} place={place} />
         </ul>
         {omitted > 0 && <p class="note">and {counted(omitted, 'more object')}</p>}
       </Card>
@@ -273,13 +317,20 @@ function ObjectCards({ report }: { readonly report: ObjectReport | undefined }) 
   );
 }
 
-function TreeItem({ node }: { readonly node: ObjectNode }) {
+function TreeItem(props: { readonly node: ObjectNode; readonly place: string | undefined }) {
+  const { node, place } = props;
   const { resource, kind, key, isSelected, isDeleting, phase, conditions, dependents } = node;
   const selected = isSelected ? ({ class: 'selected', 'aria-current': 'true' } as const) : {};
   return (
     <li>
       <span {...selected} dir="auto">
-        {kind} {key}
+        {resource === undefined || isSelected ? (
+          `${kind} ${key}`
+        ) : (
+          <a href={linkTo('object', { in: place, resource, key })}>
+            {kind} {key}
+          </a>
+        )}
       </span>{' '}
       {isDeleting && [<Badge tone="warning" text="being deleted" />, ' ']}
       {resource === undefined && [<Badge tone="neutral" text="not cached" />, ' ']}
@@ -292,10 +343,18 @@ function TreeItem({ node }: { readonly node: ObjectNode }) {
         />,
         ' ',
       ])}
+      {conditions
+        .filter((condition) => condition.message && toneOfCondition(condition) === 'warning')
+        .slice(0, 1)
+        .map(({ message }) => (
+          <p class="note" dir="auto">
+            {message}
+          </p>
+        ))}
       {dependents.length > 0 && (
         <ul>
           {dependents.map((dependent) => (
-            <TreeItem key={dependent.uid} node={dependent} />
+            <TreeItem key={dependent.uid} node={dependent} place={place} />
           ))}
         </ul>
       )}

@@ -1,29 +1,43 @@
 import type { TargetedEvent } from 'preact';
-import type { KeysReport, ListedKey } from '../../queue-pages.ts';
-import { counted, duration, timeOfDay } from './format.ts';
+import type { KeysReport, ListedKey } from '../../key-list.ts';
+import {
+  CONDITIONS,
+  counted,
+  duration,
+  isFailedResult,
+  PROBLEMS,
+  stateOf,
+  STATES,
+  timeOfDay,
+} from '../../words.ts';
+import { TONES } from './results.ts';
 import type { Tone } from './results.ts';
 import { linkTo, linkToKey } from './route.ts';
 import type { Route } from './route.ts';
-import { Badge, cellsOf, ResultBadge } from './table.tsx';
+import { AllColumns, Badge, cellsOf, Cut, ResultBadge } from './table.tsx';
 import type { Column } from './table.tsx';
 
 /** Height of a row in pixels, as in the style, and number of rows beyond the visible ones. */
 const ROW_PX = 34;
 const SPARE_ROWS = 12;
 
-const STATES: readonly ListedKey['state'][] = ['running', 'ready', 'delayed', 'idle'];
-
-const TONES: Readonly<Record<ListedKey['state'], Tone>> = {
+const TONES_OF_STATES: Readonly<Record<string, Tone>> = {
   running: 'good',
   ready: 'warning',
-  delayed: 'neutral',
-  idle: 'neutral',
+  retry: 'bad',
 };
+
+function waitOf({ state, problem }: ListedKey): keyof typeof STATES {
+  return stateOf(state, problem === 'failing');
+}
 
 interface SortedColumn extends Column<ListedKey> {
   readonly name: string;
   readonly order: (key: ListedKey) => string | number;
 }
+
+const STATE_ORDER = Object.keys(STATES);
+const PROBLEM_ORDER = [...Object.keys(PROBLEMS), undefined];
 
 const COLUMNS: readonly SortedColumn[] = [
   {
@@ -38,6 +52,30 @@ const COLUMNS: readonly SortedColumn[] = [
     ),
   },
   {
+    name: 'result',
+    title: 'Result',
+    order: ({ result = '' }) => result,
+    cell: ({ result }) => (result === undefined ? '–' : <ResultBadge result={result} />),
+  },
+  {
+    name: 'object',
+    title: 'Object',
+    order: ({ problem }) => PROBLEM_ORDER.indexOf(problem),
+    cell: ({ condition }) =>
+      condition === undefined || condition === 'unknown' ? (
+        '–'
+      ) : (
+        <Badge tone={TONES[condition] ?? 'neutral'} text={CONDITIONS[condition]} />
+      ),
+  },
+  {
+    name: 'message',
+    title: 'Message',
+    class: 'wide spare',
+    order: ({ message = '' }) => message,
+    cell: ({ message = '' }) => <Cut text={message} dir="auto" />,
+  },
+  {
     name: 'controller',
     title: 'Controller',
     class: 'spare',
@@ -47,25 +85,25 @@ const COLUMNS: readonly SortedColumn[] = [
   {
     name: 'state',
     title: 'State',
-    order: ({ state, stateMs = 0 }) => STATES.indexOf(state) * 1e9 - stateMs,
-    cell: ({ state, stateMs }) => (
-      <Badge
-        tone={TONES[state]}
-        text={stateMs === undefined ? state : `${state} ${duration(stateMs)}`}
-      />
-    ),
+    class: 'spare',
+    order: (row) => STATE_ORDER.indexOf(waitOf(row)) * 1e9 - (row.stateMs ?? 0),
+    cell: (row) => {
+      const state = waitOf(row);
+      const time = row.stateMs === undefined ? '' : ` ${duration(row.stateMs)}`;
+      return <Badge tone={TONES_OF_STATES[state] ?? 'neutral'} text={`${STATES[state]}${time}`} />;
+    },
   },
   {
     name: 'syncs',
     title: 'Syncs',
-    class: 'number',
+    class: 'number spare',
     order: ({ syncs }) => -syncs,
     cell: ({ syncs }) => syncs,
   },
   {
     name: 'failures',
     title: 'Failed',
-    class: 'number',
+    class: 'number spare',
     order: ({ failures }) => -failures,
     cell: ({ failures }) => failures,
   },
@@ -83,23 +121,79 @@ const COLUMNS: readonly SortedColumn[] = [
     order: ({ startedAt }) => (startedAt === undefined ? 0 : -Date.parse(startedAt)),
     cell: ({ startedAt }) => (startedAt === undefined ? '–' : timeOfDay(startedAt)),
   },
-  {
-    name: 'result',
-    title: 'Result',
-    class: 'spare',
-    order: ({ result = '' }) => result,
-    cell: ({ result }) => (result === undefined ? '–' : <ResultBadge result={result} />),
-  },
 ];
+
+/** Choices of a filter: value, title, and whether a key has it. */
+interface Filter {
+  readonly name: string;
+  readonly title: string;
+  readonly choices: readonly (readonly [value: string, title: string])[];
+  readonly has: (row: ListedKey, value: string) => boolean;
+}
+
+function namespaceOf({ key }: ListedKey): string {
+  return key.includes('/') ? key.slice(0, key.indexOf('/')) : '';
+}
+
+/** Filters of the latest report: a list is drawn often, and its keys are many. */
+let known: { readonly keys: readonly ListedKey[]; readonly filters: readonly Filter[] } | undefined;
+
+function filtersOf(keys: readonly ListedKey[]): readonly Filter[] {
+  if (known?.keys !== keys) known = { keys, filters: newFilters(keys) };
+  return known.filters;
+}
+
+function newFilters(keys: readonly ListedKey[]): readonly Filter[] {
+  const valuesOf = (value: (row: ListedKey) => string) => {
+    const values = [...new Set(keys.map(value))].toSorted((a, b) => (a < b ? -1 : 1));
+    return values.filter((one) => one !== '').map((one) => [one, one] as const);
+  };
+  return [
+    {
+      name: 'controller',
+      title: 'Controller',
+      choices: valuesOf(({ controller }) => controller),
+      has: ({ controller }, value) => controller === value,
+    },
+    {
+      name: 'namespace',
+      title: 'Namespace',
+      choices: valuesOf(namespaceOf),
+      has: (row, value) => namespaceOf(row) === value,
+    },
+    {
+      name: 'condition',
+      title: 'Object',
+      choices: Object.entries(CONDITIONS),
+      has: ({ condition }, value) => condition === value,
+    },
+    {
+      name: 'result',
+      title: 'Result',
+      choices: [['failed', 'any failure'], ...valuesOf(({ result = '' }) => result)],
+      has: ({ result }, value) => (value === 'failed' ? isFailedResult(result) : result === value),
+    },
+    {
+      name: 'state',
+      title: 'State',
+      choices: Object.entries(STATES),
+      // A key that waits after an error waits for a time, too.
+      has: (row, value) => waitOf(row) === value || row.state === value,
+    },
+  ];
+}
+
+/** Keys with problems come first. */
+const DEFAULT_SORT = 'object';
 
 /** Returns the keys that the filters of the route select, in its order. */
 export function selectedKeys(report: KeysReport, { query }: Route): ListedKey[] {
-  const { controller, state, text = '', sort = 'last', down } = query;
+  const { text = '', sort = DEFAULT_SORT, down } = query;
   const wanted = text.toLowerCase();
+  const given = filtersOf(report.keys).filter(({ name }) => query[name]);
   const selected = report.keys.filter(
     (row) =>
-      (!controller || row.controller === controller) &&
-      (!state || row.state === state) &&
+      given.every(({ name, has }) => has(row, query[name] ?? '')) &&
       (wanted === '' || row.key.toLowerCase().includes(wanted)),
   );
   const column = COLUMNS.find(({ name }) => name === sort) ?? COLUMNS[0];
@@ -123,7 +217,6 @@ export function KeysView(props: {
   const { query } = route;
   const set = (name: string) => (event: TargetedEvent<HTMLInputElement | HTMLSelectElement>) =>
     go(linkTo('keys', { ...query, [name]: event.currentTarget.value }));
-  const controllers = [...new Set(report.keys.map(({ controller }) => controller))].toSorted();
   const all = counted(report.keys.length, 'key');
   const shown = rows.length === report.keys.length ? all : `${rows.length} of ${all}`;
   const omitted = report.count - report.keys.length;
@@ -139,14 +232,17 @@ export function KeysView(props: {
           <span>Name contains</span>
           <input type="search" value={query['text'] ?? ''} onInput={set('text')} />
         </label>
-        <label>
-          <span>Controller</span>
-          <Select values={controllers} value={query['controller']} onChange={set('controller')} />
-        </label>
-        <label>
-          <span>State</span>
-          <Select values={STATES} value={query['state']} onChange={set('state')} />
-        </label>
+        {filtersOf(report.keys).map(({ name, title, choices }) => (
+          <label>
+            <span>{title}</span>
+            <select value={query[name] ?? ''} onChange={set(name)}>
+              <option value="">all</option>
+              {choices.map(([value, text]) => (
+                <option value={value}>{text}</option>
+              ))}
+            </select>
+          </label>
+        ))}
         <p class="count" role="status">
           {omitted > 0 ? `${shown}; ${omitted} more are not listed` : shown}
         </p>
@@ -162,21 +258,6 @@ export function KeysView(props: {
   );
 }
 
-function Select(props: {
-  readonly values: readonly string[];
-  readonly value: string | undefined;
-  readonly onChange: (event: TargetedEvent<HTMLSelectElement>) => void;
-}) {
-  return (
-    <select value={props.value ?? ''} onChange={props.onChange}>
-      <option value="">all</option>
-      {props.values.map((one) => (
-        <option value={one}>{one}</option>
-      ))}
-    </select>
-  );
-}
-
 function VisibleRows(props: {
   readonly rows: readonly ListedKey[];
   readonly query: Route['query'];
@@ -189,34 +270,37 @@ function VisibleRows(props: {
   const from = Math.max(0, Math.min(rows.length, Math.floor(top / ROW_PX)) - SPARE_ROWS);
   const to = Math.min(rows.length, Math.ceil((top + height) / ROW_PX) + SPARE_ROWS);
   return (
-    <div
-      class="scroll virtual"
-      id="keys"
-      tabIndex={0}
-      role="group"
-      aria-label="Keys"
-      onScroll={redraw}
-    >
-      <table aria-rowcount={rows.length + 1}>
-        <caption class="hidden">Keys</caption>
-        <thead>
-          <tr aria-rowindex={1}>
-            {COLUMNS.map((column) => (
-              <Heading column={column} query={query} />
-            ))}
-          </tr>
-        </thead>
-        <tbody>
-          <Spacer key="above" rows={from} />
-          {rows.slice(from, to).map((row, at) => (
-            <tr key={`${row.controller} ${row.key}`} aria-rowindex={from + at + 2}>
-              {cellsOf(COLUMNS, row)}
+    <>
+      <AllColumns of={COLUMNS} />
+      <div
+        class="scroll virtual"
+        id="keys"
+        tabIndex={0}
+        role="group"
+        aria-label="Keys"
+        onScroll={redraw}
+      >
+        <table aria-rowcount={rows.length + 1}>
+          <caption class="hidden">Keys</caption>
+          <thead>
+            <tr aria-rowindex={1}>
+              {COLUMNS.map((column) => (
+                <Heading column={column} query={query} />
+              ))}
             </tr>
-          ))}
-          <Spacer key="below" rows={rows.length - to} />
-        </tbody>
-      </table>
-    </div>
+          </thead>
+          <tbody>
+            <Spacer key="above" rows={from} />
+            {rows.slice(from, to).map((row, at) => (
+              <tr key={`${row.controller} ${row.key}`} aria-rowindex={from + at + 2}>
+                {cellsOf(COLUMNS, row)}
+              </tr>
+            ))}
+            <Spacer key="below" rows={rows.length - to} />
+          </tbody>
+        </table>
+      </div>
+    </>
   );
 }
 
@@ -237,7 +321,7 @@ function Heading({
   readonly column: SortedColumn;
   readonly query: Route['query'];
 }) {
-  const { sort = 'last', down } = query;
+  const { sort = DEFAULT_SORT, down } = query;
   const isSorted = sort === column.name;
   const next = { ...query, sort: column.name, down: isSorted && !down ? 'true' : undefined };
   const order = down ? 'descending' : 'ascending';

@@ -1,19 +1,20 @@
 import { render } from 'preact';
 import type { TargetedEvent } from 'preact';
-import type { ObjectReport } from '../../object-page.ts';
-import type { KeysReport } from '../../queue-pages.ts';
+import type { KeysReport } from '../../key-list.ts';
+import type { ObjectReport, ObjectsReport } from '../../object-page.ts';
 import type { ClusterReport } from '../cluster-report.ts';
 import { ClusterView } from './cluster.tsx';
-import { leaderOf, roleOf } from './election.ts';
-import { duration } from './format.ts';
+import { roleOf } from './election.ts';
+import { duration, problemsOf, verdictLine } from '../../words.ts';
 import { shownState } from './key-state.ts';
 import type { KeyData } from './key-state.ts';
 import { KeyDetails } from './key.tsx';
 import { KeysView } from './keys.tsx';
 import { Monitor } from './monitor.ts';
-import { OverviewView } from './overview.tsx';
+import { keyOfFound, ObjectsView, ObjectView } from './objects.tsx';
+import { OverviewView, toneOfProblem } from './overview.tsx';
 import { keyText, overviewText } from './report.ts';
-import { linkTo, parseRoute } from './route.ts';
+import { linkTo, linkToKey, parseRoute } from './route.ts';
 import type { Route } from './route.ts';
 import { fetchJson, fetchSnapshot, fetchWhy, put, ResponseError } from './source.ts';
 import { Badge } from './table.tsx';
@@ -56,6 +57,10 @@ let keysDueMs = 0;
 let cluster: ClusterReport | undefined;
 /** Data of the key in the route. */
 let shownKey: { readonly link: string; readonly data: KeyData } | undefined;
+/** Objects, or the object, of the route. */
+let found: { readonly link: string; readonly all?: ObjectsReport; readonly one?: ObjectReport } = {
+  link: '',
+};
 let copied = '';
 /** Text that is shown for copying. */
 let shownText: string | undefined;
@@ -86,6 +91,7 @@ async function update(): Promise<void> {
 /** Loads what the route shows. */
 async function load(): Promise<void> {
   if (isCluster()) cluster = await fetchJson<ClusterReport>('cluster');
+  if (route.view === 'objects' || route.view === 'object') await updateFound();
   if (!hasControllers) return;
   const snapshot = await fetchSnapshot();
   if (monitor.record(snapshot)) notice = 'The program restarted.';
@@ -97,7 +103,28 @@ async function load(): Promise<void> {
 }
 
 function isCluster(): boolean {
-  return hasCluster && (route.view === 'cluster' || !hasControllers);
+  return hasCluster && (route.view === 'cluster' || (!hasControllers && route.view === ''));
+}
+
+async function updateFound(): Promise<void> {
+  const link = location.hash;
+  const { view, query } = route;
+  const path = `${query['in'] === 'cluster' ? 'cluster/' : ''}${view}?${new URLSearchParams(query).toString()}`;
+  if (view === 'object') {
+    const one = await fetchJson<ObjectReport>(path);
+    found = { link, ...(one && { one }) };
+    return;
+  }
+  const all = await fetchJson<ObjectsReport>(path);
+  found = { link, ...(all && { all }) };
+  const { text = '', find } = query;
+  if (!all || !find || link !== location.hash) return;
+  const key = keyOfFound(all, text);
+  // A deleted object is not in the cache, and its syncs may be remembered.
+  if (key) location.replace(linkToKey(key.controller, key.key));
+  else if (all.count === 0) {
+    location.replace(text.includes('/') ? linkTo('key', { key: text }) : linkTo('keys', { text }));
+  }
 }
 
 /** Sets a fault switch, and shows its state. */
@@ -119,13 +146,12 @@ async function updateKey(nowMs: number): Promise<void> {
   const link = location.hash;
   const { key = '', controller } = route.query;
   const { why, unknown } = await fetchWhy(key);
-  const state = shownState({ why, object: undefined, nowMs }, controller);
-  const resource = state && 'resource' in state ? state.resource : undefined;
+  const name = shownState({ why, object: undefined, nowMs }, controller)?.controller ?? controller;
   const object =
-    resource === undefined
+    name === undefined
       ? undefined
       : await fetchJson<ObjectReport>(
-          `object?${new URLSearchParams({ resource, key }).toString()}`,
+          `object?${new URLSearchParams({ controller: name, key }).toString()}`,
         );
   shownKey = { link, data: { why, unknown, object, nowMs } };
 }
@@ -162,6 +188,8 @@ function ConnectionBadge() {
 function Header() {
   const latest = monitor.latest;
   const role = latest && roleOf(latest.status);
+  const verdict = latest?.status.verdict;
+  const [worst] = verdict && connection.state === 'live' ? problemsOf(verdict) : [];
   return (
     <header>
       <a class="skip" href="#main" onClick={focusMain}>
@@ -173,14 +201,22 @@ function Header() {
       </h1>
       <div class="badges" role="status">
         <ConnectionBadge /> {role && <Badge tone={role.tone} text={role.text} title={role.note} />}
+        {latest && worst && route.view !== '' && (
+          <a href={linkTo('')}>
+            <Badge
+              tone={toneOfProblem(worst)}
+              text={verdictLine(worst, Date.parse(latest.status.now))}
+            />
+          </a>
+        )}
       </div>
       {hasControllers && (
-        <form role="search" aria-label="Find a key" class="find" onSubmit={find}>
+        <form role="search" aria-label="Find an object" class="find" onSubmit={find}>
           <input
             type="search"
             name="key"
-            placeholder="namespace/name"
-            aria-label="Key as namespace/name"
+            placeholder="name of an object"
+            aria-label="Object as name or namespace/name"
             autocomplete="off"
             spellcheck={false}
           />
@@ -224,8 +260,7 @@ function find(event: TargetedEvent<HTMLFormElement>): void {
   const key = new FormData(event.currentTarget).get('key');
   if (typeof key !== 'string' || key.trim() === '') return;
   const text = key.trim();
-  // Part of a name finds several keys.
-  location.hash = text.includes('/') ? linkTo('key', { key: text }) : linkTo('keys', { text });
+  location.hash = linkTo('objects', { text, find: 'true' });
 }
 
 /** Copies what the view shows, or shows it for copying where the browser does not allow it. */
@@ -296,12 +331,9 @@ function Banner() {
       </p>
     );
   }
-  const leader = monitor.latest && leaderOf(monitor.latest.status);
-  const standby = leader && `This process is a standby. ${leader} syncs the keys.`;
-  const text = [notice, standby].filter(Boolean).join(' ');
-  return text === '' ? null : (
+  return notice === '' ? null : (
     <p class="banner" role="status">
-      {text}
+      {notice}
     </p>
   );
 }
@@ -309,6 +341,10 @@ function Banner() {
 function View() {
   if (isCluster())
     return <ClusterView report={cluster} route={route} setFault={setFault} go={go} />;
+  const nowMs = monitor.latest ? Date.parse(monitor.latest.status.now) : Date.now();
+  const { all, one } = found.link === location.hash ? found : {};
+  if (route.view === 'objects') return <ObjectsView report={all} route={route} nowMs={nowMs} />;
+  if (route.view === 'object') return <ObjectView report={one} route={route} nowMs={nowMs} />;
   const overview = monitor.overview();
   if (!overview) {
     const text = connection.state === 'loading' ? 'Loading…' : 'No data was received yet.';

@@ -1,22 +1,38 @@
 import { formatCause } from '../../../workqueue/queue-item.ts';
-import type { SyncView } from '../../queue-pages.ts';
-import { duration, mebibytes, percent, rate } from './format.ts';
+import type { SyncView } from '../../controller-view.ts';
+import {
+  duration,
+  mebibytes,
+  percent,
+  problemsOf,
+  verdictLine,
+  PROBLEMS,
+  rate,
+  readinessText,
+  stateOf,
+  STATES,
+} from '../../words.ts';
 import type { KeyState } from './key-state.ts';
 import type { Overview } from './monitor.ts';
 import { callResult, outcomeOf } from './results.ts';
 import { roleOf } from './election.ts';
 
 /** Returns the overview as text, for an incident report. */
-export function overviewText({ status, queues, controllers, calls, cpu, loop }: Overview): string {
+export function overviewText({ status, queues, controllers, calls, steps }: Overview): string {
   const role = roleOf(status);
+  const nowMs = Date.parse(status.now);
+  const { verdict } = status;
+  const { cpu, loop } = steps.at(-1) ?? {};
   return [
     `${status.name ?? 'Controllers'} ${status.version}, ${status.now}, up ${duration(status.upMs)}`,
+    ...(verdict ? problemsOf(verdict).map((problem) => verdictLine(problem, nowMs)) : []),
+    ...(verdict ? [readinessText(verdict)] : []),
     `${role.text}. ${role.note}`,
     `Memory ${mebibytes(status.process.residentBytes)}, CPU ${percent(cpu)}, event loop ${percent(loop)} busy`,
     '',
     ...controllers.map(
-      (row) =>
-        `${row.controller}: ready ${row.ready} (oldest ${duration(row.oldestMs)}), delayed ${row.delayed}, workers ${row.running}/${row.workers ?? '?'}, ${rate(row.syncsPerSecond)} syncs/s, ${rate(row.errorsPerSecond)} errors/s, ${row.hotLoops} hot loops`,
+      ({ controller, queue, workers, syncsPerSecond, errorsPerSecond }) =>
+        `${controller}: objects ready ${queue.objects?.ready ?? '?'}, not ready ${queue.objects?.notReady ?? '?'}, stalled ${queue.objects?.stalled ?? '?'}; keys waiting ${queue.ready.count} (oldest ${duration(queue.ready.oldestMs)}), delayed ${queue.delayed.count}; workers ${queue.processing.count}/${workers ?? '?'}, ${rate(syncsPerSecond)} syncs/s, ${rate(errorsPerSecond)} errors/s, last failure ${queue.lastFailure?.at ?? 'none'}, ${queue.hotLoops.length} hot loops`,
     ),
     '',
     ...status.informers.map(
@@ -29,9 +45,9 @@ export function overviewText({ status, queues, controllers, calls, cpu, loop }: 
         `${verb}: ${codes.map(({ code, total }) => `${code} ${total}`).join(', ')}; p99 ${duration(p99Ms)}`,
     ),
     '',
-    ...queues.failing.map(
-      ({ controller, key, failures, syncs, hasRecovered, startedAt, error }) =>
-        `${hasRecovered ? 'recovered' : 'failing'}: ${controller} ${key}: ${failures} of ${syncs} syncs failed, last at ${startedAt}: ${error}`,
+    ...queues.attention.map(
+      ({ controller, key, problem, since, message }) =>
+        `${PROBLEMS[problem]}: ${controller} ${key} since ${since ?? 'unknown'}: ${message}`,
     ),
     ...queues.slowest
       .slice(0, 5)
@@ -52,8 +68,9 @@ export function overviewText({ status, queues, controllers, calls, cpu, loop }: 
 /** Returns the state and the last syncs of a key as text. */
 export function keyText(key: string, { controller, state, dueInMs, history }: KeyState): string {
   const next = dueInMs === undefined ? '' : `, next sync in ${duration(dueInMs)}`;
+  const words = STATES[stateOf(state, history?.failingSince !== undefined)];
   const syncs = (history?.last ?? []).toReversed().flatMap(syncLines);
-  return [`${controller} ${key}: ${state}${next}`, ...syncs, ''].join('\n');
+  return [`${controller} ${key}: ${words}${next}`, ...syncs, ''].join('\n');
 }
 
 function syncLines(sync: SyncView): string[] {

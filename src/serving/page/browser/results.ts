@@ -1,13 +1,8 @@
-import type { CallView, SyncView } from '../../queue-pages.ts';
-import { duration } from './format.ts';
+import type { CallView, SyncView } from '../../controller-view.ts';
+import { duration } from '../../words.ts';
 
 /** Meaning of a badge. */
 export type Tone = 'good' | 'warning' | 'bad' | 'neutral';
-
-/** Returns whether a sync with this result failed. */
-export function isFailedResult(result: string | undefined): boolean {
-  return result !== undefined && /error|panic/i.test(result);
-}
 
 /** Returns the outcome of a sync in words. */
 export function outcomeOf({ end }: SyncView): string {
@@ -34,3 +29,11 @@ export function toneOfCondition(condition: {
   if (status === 'Unknown') return 'neutral';
   return (status === 'True') === NEGATIVE.test(type) ? 'warning' : 'good';
 }
+
+/** Tones of conditions and problems. */
+export const TONES: Readonly<Record<string, Tone>> = {
+  failing: 'bad',
+  stalled: 'bad',
+  notReady: 'warning',
+  ready: 'good',
+};

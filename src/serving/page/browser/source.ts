@@ -64,9 +64,10 @@ export async function put(path: string, value: string): Promise<string> {
 
 /** Reads the state of the controllers. */
 export async function fetchSnapshot(): Promise<Snapshot> {
-  const [status, queues, metrics] = await Promise.all([
+  const [status, queues, history, metrics] = await Promise.all([
     fetchJson<Snapshot['status']>('status'),
     fetchJson<Snapshot['queues']>('queues?limit=0'),
+    fetchJson<Snapshot['history']>('history'),
     // A program without metrics has no such page.
     text('../metrics').catch((error: unknown) => {
       if (error instanceof ResponseError && error.status === 404) return '';
@@ -74,5 +75,6 @@ export async function fetchSnapshot(): Promise<Snapshot> {
     }),
   ]);
   if (!status || !queues) throw new Error('The server has no pages about controllers');
-  return { atMs: performance.now(), status, queues, metrics: new Exposition(metrics) };
+  const exposition = new Exposition(metrics);
+  return { atMs: performance.now(), status, queues, history: history ?? [], metrics: exposition };
 }

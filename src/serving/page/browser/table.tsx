@@ -1,5 +1,5 @@
 import type { ComponentChildren, JSX } from 'preact';
-import { isFailedResult } from './results.ts';
+import { isFailedResult } from '../../words.ts';
 import type { Tone } from './results.ts';
 
 /** Column of a table. */
@@ -7,8 +7,8 @@ export interface Column<R> {
   readonly title: string;
   readonly cell: (row: R) => ComponentChildren;
   /**
-   * `number`: aligned to the right. `spare`: omitted on narrow screens. `wide`: takes the remaining width, and is cut
-   * if it is longer.
+   * `number`: aligned to the right. `spare`: shown on demand on narrow screens. `wide`: takes the remaining width, and is
+   * cut if it is longer. `text`: takes the remaining width in several lines. `name`: takes a part of the width in several lines.
    */
   readonly class?: string;
 }
@@ -25,25 +25,38 @@ export function DataTable<R>(props: {
   const { caption, columns, rows, keyOf, nothing } = props;
   if (rows.length === 0) return <p class="state">{nothing}</p>;
   return (
-    <div class="scroll" tabIndex={0} role="group" aria-label={caption}>
-      <table>
-        <caption class="hidden">{caption}</caption>
-        <thead>
-          <tr>
-            {columns.map((column) => (
-              <th scope="col" class={column.class}>
-                {column.title}
-              </th>
+    <>
+      <AllColumns of={columns} />
+      <div class="scroll" tabIndex={0} role="group" aria-label={caption}>
+        <table>
+          <caption class="hidden">{caption}</caption>
+          <thead>
+            <tr>
+              {columns.map((column) => (
+                <th scope="col" class={column.class}>
+                  {column.title}
+                </th>
+              ))}
+            </tr>
+          </thead>
+          <tbody>
+            {rows.map((row, at) => (
+              <tr key={keyOf?.(row) ?? at}>{cellsOf(columns, row)}</tr>
             ))}
-          </tr>
-        </thead>
-        <tbody>
-          {rows.map((row, at) => (
-            <tr key={keyOf?.(row) ?? at}>{cellsOf(columns, row)}</tr>
-          ))}
-        </tbody>
-      </table>
-    </div>
+          </tbody>
+        </table>
+      </div>
+    </>
+  );
+}
+
+/** Switch that shows the spare columns on a narrow screen. */
+export function AllColumns({ of }: { readonly of: readonly Pick<Column<never>, 'class'>[] }) {
+  if (!of.some((column) => column.class?.includes('spare'))) return null;
+  return (
+    <label class="all-columns">
+      <input type="checkbox" /> All columns
+    </label>
   );
 }
 

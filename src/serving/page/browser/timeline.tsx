@@ -1,7 +1,7 @@
-import type { SyncView } from '../../queue-pages.ts';
+import type { SyncView } from '../../controller-view.ts';
 import { Chart, round } from './charts.tsx';
-import { duration, timeOfDay } from './format.ts';
-import { isFailedResult } from './results.ts';
+import { duration, timeOfDay } from '../../words.ts';
+import { isFailedResult } from '../../words.ts';
 
 /** Width of the timelines in their own units. */
 const WIDTH = 1000;

@@ -1,6 +1,6 @@
 import assert from 'node:assert/strict';
 import { describe, it } from 'node:test';
-import { Monitor } from '../../../../../src/serving/page/browser/monitor.ts';
+import { Monitor, stepsOf } from '../../../../../src/serving/page/browser/monitor.ts';
 import type { Snapshot } from '../../../../../src/serving/page/browser/monitor.ts';
 import { Exposition } from '../../../../../src/util/exposition.ts';
 
@@ -30,13 +30,18 @@ function snapshotAt(second: number, ready = 0, calls = 0, failures = 0): Snapsho
           delayed: { count: 0, keys: [] },
           processing: { count: 0, keys: [] },
           hotLoops: [],
+          objects: undefined,
+          failing: 0,
+          syncs: 0,
+          failures: 0,
         },
       ],
       busiest: [],
       slowest: [],
       hottest: [],
-      failing: [],
+      attention: [],
     },
+    history: [],
     metrics: new Exposition(`
 rest_client_requests_total{code="200",method="GET"} ${calls}
 rest_client_requests_total{code="500",method="GET"} ${failures}
@@ -46,7 +51,7 @@ controller_runtime_reconcile_total{controller="count"} ${calls}
 }
 
 describe('the monitor of the page', () => {
-  it('computes rates over the window and series over the time before', () => {
+  it('computes rates over the window', () => {
     const monitor = new Monitor();
     assert.equal(monitor.overview(), undefined);
     for (let second = 0; second <= 120; second += 2) {
@@ -55,13 +60,24 @@ describe('the monitor of the page', () => {
     const view = monitor.overview() ?? assert.fail();
     const [controller = assert.fail()] = view.controllers;
     assert.equal(controller.syncsPerSecond, 10);
-    assert.equal(controller.depths.at(-1), 120);
-    assert.deepEqual([view.cpu, view.loop], [0.1, 0.25]);
-    assert.deepEqual([view.successes.at(-1), view.failures.at(-1)], [10, 1]);
     const [row = assert.fail()] = view.calls;
     assert.deepEqual([row.verb, row.perSecond, row.failuresPerSecond], ['GET', 11, 1]);
-    for (let second = 122; second <= 1000; second += 2) monitor.record(snapshotAt(second));
-    assert.equal(monitor.overview()?.ages.length, 91, 'series end after three minutes');
+  });
+
+  it('shows what happened between the samples that the program kept', () => {
+    const sample = (atMs: number, syncs: number, failures: number) => {
+      const { residentBytes } = snapshotAt(0).status.process;
+      const times = { residentBytes, cpuMs: atMs / 10, loopActiveMs: atMs / 4 };
+      return { atMs, isReady: true, notReady: 0, waiting: 0, syncs, failures, ...times };
+    };
+    const steps = stepsOf([sample(0, 0, 0), sample(10_000, 5, 2), sample(20_000, 5, 2)]);
+    assert.deepEqual(
+      steps.map(({ successes, failures, cpu, loop }) => [successes, failures, cpu, loop]),
+      [
+        [3, 2, 0.1, 0.25],
+        [0, 0, 0.1, 0.25],
+      ],
+    );
   });
 
   it('starts again when the program has restarted', () => {
@@ -69,7 +85,6 @@ describe('the monitor of the page', () => {
     monitor.record(snapshotAt(100, 5, 1000));
     assert.equal(monitor.record({ ...snapshotAt(1, 1, 10), atMs: 102_000 }), true);
     const view = monitor.overview() ?? assert.fail();
-    assert.deepEqual(view.controllers[0]?.depths, [1]);
     assert.equal(view.controllers[0]?.syncsPerSecond, 10);
   });
 });

@@ -6,11 +6,11 @@ import type * as Cluster from '../../../../../src/serving/page/browser/cluster.t
 import type * as Key from '../../../../../src/serving/page/browser/key.tsx';
 import type * as Keys from '../../../../../src/serving/page/browser/keys.tsx';
 import type * as Overview from '../../../../../src/serving/page/browser/overview.tsx';
-import type * as Rankings from '../../../../../src/serving/page/browser/rankings.tsx';
+import type * as Objects from '../../../../../src/serving/page/browser/objects.tsx';
 
-type Views = typeof Cluster & typeof Key & typeof Keys & typeof Overview & typeof Rankings;
+type Views = typeof Cluster & typeof Key & typeof Keys & typeof Overview & typeof Objects;
 
-const FILES = ['cluster', 'key', 'keys', 'overview', 'rankings'];
+const FILES = ['cluster', 'key', 'keys', 'objects', 'overview'];
 
 /** Imports the views, built as for the page. */
 export async function importViews(): Promise<Views> {

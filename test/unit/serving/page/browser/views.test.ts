@@ -2,30 +2,33 @@
 /// <reference lib="dom.iterable" />
 import assert from 'node:assert/strict';
 import { describe, it } from 'node:test';
-import { leaderOf, roleOf } from '../../../../../src/serving/page/browser/election.ts';
+import { roleOf } from '../../../../../src/serving/page/browser/election.ts';
 import {
   counted,
   duration,
+  foldSyncs,
+  isFailedResult,
   percent,
+  problemsOf,
+  verdictLine,
   rate,
   timeOfDay,
-} from '../../../../../src/serving/page/browser/format.ts';
+} from '../../../../../src/serving/words.ts';
 import type { KeyData } from '../../../../../src/serving/page/browser/key-state.ts';
 import { isFailure } from '../../../../../src/serving/page/browser/monitor.ts';
 import { keyText } from '../../../../../src/serving/page/browser/report.ts';
-import {
-  isFailedResult,
-  toneOfCondition,
-} from '../../../../../src/serving/page/browser/results.ts';
+import { toneOfCondition } from '../../../../../src/serving/page/browser/results.ts';
 import { linkTo, linkToKey, parseRoute } from '../../../../../src/serving/page/browser/route.ts';
-import { objectKey } from '../../../../../src/api/object-key.ts';
 import type { ProcessStatus } from '../../../../../src/serving/debug-pages.ts';
 import type { ClusterReport } from '../../../../../src/serving/page/cluster-report.ts';
-import type { KeysReport, QueuesReport, SyncView } from '../../../../../src/serving/queue-pages.ts';
+import type { KeysReport } from '../../../../../src/serving/key-list.ts';
+import type { FoundObject } from '../../../../../src/serving/object-page.ts';
+import type { SyncView } from '../../../../../src/serving/controller-view.ts';
 import { expanded, importViews } from './view-elements.ts';
 import type { ViewElement } from './view-elements.ts';
 
-const { ClusterView, KeyCards, KeyDetails, LeasesCard, selectedKeys } = await importViews();
+const { ClusterView, KeyDetails, keyOfFound, LeasesCard, selectedKeys, VerdictCard } =
+  await importViews();
 
 type Content = ViewElement | string;
 
@@ -100,45 +103,51 @@ describe('the role on the page', () => {
     );
     assert.equal(LeasesCard({ status: single }), null);
   });
+});
 
-  it('names a leader on a standby only', () => {
-    assert.equal(leaderOf(statusOf([['a', 'other']])), 'other');
-    assert.equal(leaderOf(statusOf([['a', 'me']])), undefined);
-    assert.equal(leaderOf(statusOf([['a', '']])), undefined);
-    const shards = [
-      ['0', 'other'],
-      ['1', 'other'],
-    ] as const;
-    assert.equal(leaderOf(statusOf(shards)), undefined);
-    assert.equal(leaderOf(single), undefined);
+describe('the verdict', () => {
+  it('has what is wrong with its time, its command and a link, and whether /readyz passes', () => {
+    const since = new Date(NOW_MS - 5000).toISOString();
+    const missing = { tone: 'bad', text: 'Not installed: x', command: 'kubectl apply' } as const;
+    const keys = { controller: 'count', key: 'ns/a' };
+    const pending = { tone: 'warning', text: 'count ns/a is not ready', since, keys } as const;
+    const verdict = { isReady: false, problems: [missing, { ...pending, detail: '0 of 3 Pods' }] };
+    const shown = expanded(VerdictCard({ status: { ...statusOf([]), verdict } }));
+    const text = shown.map(textOf).join('');
+    for (const part of ['Not installed: x', 'kubectl apply', '/readyz fails']) {
+      assert.ok(text.includes(part), `${part} in ${text}`);
+    }
+    assert.ok(text.includes(`not ready since ${timeOfDay(since).slice(0, 8)}: 0 of 3 Pods`), text);
+    const link = elements(shown).find(({ tag }) => tag === 'a');
+    assert.equal(link?.attributes['href'], linkToKey('count', 'ns/a'));
+    assert.match(verdictLine(pending, NOW_MS + 3 * 86_400_000), /since \w+ \d+ \d\d:/);
+    const texts = (isReady: boolean) =>
+      problemsOf({ isReady, problems: [] }).map((one) => verdictLine(one, NOW_MS));
+    assert.match(texts(true).join(), /^Nothing is wrong/);
+    assert.deepEqual(texts(false), []);
   });
 });
 
-describe('the ranked keys', () => {
-  it('have the last error with its age, and whether the key recovered', () => {
-    const key = { controller: 'count', syncs: 5, startedAt: '2026-01-01T00:00:48Z' };
-    const queues: QueuesReport = {
-      controllers: [],
-      busiest: [],
-      slowest: [],
-      hottest: [
-        {
-          ...key,
-          key: objectKey('ns', 'a'),
-          syncsPerMinute: 12.34,
-          causes: [{ text: 'Count changed', times: 2 }],
-        },
-      ],
-      failing: [
-        { ...key, key: 'ns/a', failures: 3, hasRecovered: false, error: 'refused' },
-        { ...key, key: 'ns/b', failures: 4, hasRecovered: true, error: 'timeout' },
-      ] as QueuesReport['failing'],
-    };
-    assert.deepEqual(rowsOf(expanded(KeyCards({ queues, nowMs: NOW_MS }))), [
-      ['ns/a count', '3 of 5', '12s ago refused'],
-      ['ns/b count', '4 of 5', 'recovered 12s ago timeout'],
-      ['ns/a count', '12.3', 'Count changed (2 times)'],
-    ]);
+describe('a search', () => {
+  const object = (key: string, owner?: string): FoundObject => ({
+    resource: 'pods',
+    kind: 'Pod',
+    key,
+    state: 'ready',
+    message: '',
+    ...(owner !== undefined && { owner: { controller: 'count', key: owner } }),
+  });
+  const found = (text: string, ...objects: FoundObject[]) =>
+    keyOfFound({ count: objects.length, objects }, text)?.key;
+
+  it('leads to the key that owns the found objects', () => {
+    assert.equal(found('web-0', object('ns/web-0', 'ns/web')), 'ns/web');
+    const pods = [object('ns/web-0', 'ns/web'), object('ns/web-1', 'ns/web')];
+    assert.equal(found('web', ...pods), 'ns/web');
+    assert.equal(found('web', ...pods, object('ns/web-x', 'ns/x')), undefined);
+    assert.equal(found('ns/web-0', ...pods, object('ns/web-x', 'ns/x')), 'ns/web');
+    assert.equal(found('web', ...pods, object('ns/webs')), undefined);
+    assert.equal(found('web'), undefined);
   });
 });
 
@@ -169,7 +178,9 @@ const SYNC: SyncView = {
 };
 
 describe('the view of a key', () => {
-  const history = { controller: 'count', key: 'ns/a', syncs: 1, failures: 1, busyMs: 30 };
+  const failingSince = SYNC.startedAt;
+  const counts = { syncs: 1, failures: 1, busyMs: 30, failingSince };
+  const history = { controller: 'count', key: 'ns/a', ...counts };
   const state = {
     controller: 'count',
     state: 'delayed',
@@ -227,11 +238,33 @@ describe('the view of a key', () => {
     assert.match(textOfView(dataOf({ controllers }), 'foo'), /Controller foo[^]*Also incount/);
   });
 
+  it('folds equal syncs that follow each other', () => {
+    const at = (second: number, more: Partial<SyncView> = {}): SyncView => ({
+      ...SYNC,
+      reconcileID: String(second),
+      startedAt: `2026-01-01T00:00:0${second}Z`,
+      ...more,
+    });
+    const other = { end: { tookMs: 1, result: 'error', error: 'other' } };
+    const { end: _, ...running } = at(5);
+    assert.deepEqual(
+      foldSyncs([at(0), at(1, other), at(2), at(3, { queuedMs: 9 }), at(4), running]).map(
+        ({ sync, times, since }) => [sync.reconcileID, times, since.slice(-3)],
+      ),
+      [
+        ['5', 1, '05Z'],
+        ['4', 3, '02Z'],
+        ['1', 1, '01Z'],
+        ['0', 1, '00Z'],
+      ],
+    );
+  });
+
   it('has the same as text', () => {
     const [known] = dataOf({}).why?.controllers ?? [];
     const text = keyText('ns/a', known ?? assert.fail());
     for (const line of [
-      'count ns/a: delayed, next sync in 2.0s',
+      'count ns/a: waits after an error, next sync in 2.0s',
       '  error: refused',
       '  cause: Count changed (2 times)',
       '    .spec.count: 1 -> absent',
@@ -250,21 +283,37 @@ describe('the list of keys', () => {
     count: 4,
     keys: [
       { ...row, controller: 'a', key: 'ns/One', state: 'idle', startedAt: '2026-01-01T00:00:00Z' },
-      { ...row, controller: 'a', key: 'ns/two', state: 'delayed', stateMs: 5, failures: 2 },
+      {
+        ...row,
+        controller: 'a',
+        key: 'ns/two',
+        state: 'delayed',
+        stateMs: 5,
+        failures: 2,
+        result: 'error',
+        problem: 'failing',
+        condition: 'notReady',
+      },
       { ...row, controller: 'b', key: 'ns/one', state: 'running', stateMs: 5, syncs: 9 },
-      { ...row, controller: 'b', key: 'ns/three', state: 'running', stateMs: 50 },
+      { ...row, controller: 'b', key: 'other/three', state: 'running', stateMs: 50 },
     ],
   };
   const keysFor = (query: string) =>
-    selectedKeys(report, parseRoute(`#/keys?${query}`)).map(({ key }) => key.slice(3));
+    selectedKeys(report, parseRoute(`#/keys?${query}`)).map(({ key }) => key.split('/')[1]);
 
   it('has filters and orders', () => {
-    assert.deepEqual(keysFor('sort=key'), ['One', 'one', 'three', 'two']);
-    assert.deepEqual(keysFor('sort=key&down=true'), ['two', 'three', 'one', 'One']);
+    assert.deepEqual(keysFor('sort=key'), ['One', 'one', 'two', 'three']);
+    assert.deepEqual(keysFor('sort=key&down=true'), ['three', 'two', 'one', 'One']);
     assert.deepEqual(keysFor('sort=state'), ['three', 'one', 'two', 'One']);
     assert.deepEqual(keysFor('sort=failures')[0], 'two');
     assert.deepEqual(keysFor('sort=syncs')[0], 'one');
-    assert.deepEqual(keysFor('')[0], 'One', 'the last synced key comes first');
+    assert.deepEqual(keysFor('sort=last')[0], 'One', 'the last synced key comes first');
+    assert.deepEqual(keysFor('')[0], 'two', 'the failing key comes first');
+    assert.deepEqual(keysFor('state=retry'), ['two']);
+    assert.deepEqual(keysFor('state=delayed'), ['two']);
+    assert.deepEqual(keysFor('result=failed'), ['two']);
+    assert.deepEqual(keysFor('condition=notReady&result=error'), ['two']);
+    assert.deepEqual(keysFor('namespace=other'), ['three']);
     assert.deepEqual(keysFor('text=ONE&sort=key'), ['One', 'one']);
     assert.deepEqual(keysFor('controller=b&sort=key'), ['one', 'three']);
     assert.deepEqual(keysFor('state=running&text=thr'), ['three']);
