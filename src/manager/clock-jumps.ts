@@ -4,14 +4,14 @@ import { watchClockJumps } from '../util/clock.ts';
 import type { Clock } from '../util/clock.ts';
 import { Deferred } from '../util/deferred.ts';
 import type { Logger } from '../util/logger.ts';
-import type { Outcome } from '../workqueue/outcome.ts';
-import type { Source } from './controller-options.ts';
+import type { SyncReport } from '../workqueue/sync-report.ts';
+import type { ControllerObserver, Source } from './controller-options.ts';
 
 /**
  * Keys that wait for a time of the wall clock. Timers do not notice that the clock was set, or that the
  * machine was suspended, so these keys are enqueued after a jump, and their syncs look at the clock again.
  */
-export class WallClockKeys {
+export class WallClockKeys implements ControllerObserver {
   readonly #clock: Clock;
   readonly #log: Logger;
   readonly #waiting = new Set<ObjectKey>();
@@ -22,9 +22,8 @@ export class WallClockKeys {
     this.#log = log;
   }
 
-  /** Records the outcome of a sync of `key`. */
-  record(key: ObjectKey, outcome: Outcome): void {
-    if (outcome.kind === 'requeueAt') {
+  ended({ key, requeueAtMs }: SyncReport<ObjectKey>): void {
+    if (requeueAtMs !== undefined) {
       this.#waiting.add(key);
       this.#first.resolve();
     } else if (this.#waiting.size > 0) this.#waiting.delete(key);

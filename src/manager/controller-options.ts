@@ -10,9 +10,9 @@ import type { Logger } from '../util/logger.ts';
 import type { Cause } from '../workqueue/queue-item.ts';
 import type { Outcome } from '../workqueue/outcome.ts';
 import type { RateLimiter } from '../workqueue/rate-limiter.ts';
-import type { SyncReport } from '../workqueue/sync-report.ts';
+import type { SyncReport, SyncRun } from '../workqueue/sync-report.ts';
 import type { WorkQueue } from '../workqueue/work-queue.ts';
-import type { ServiceContext } from './call-service.ts';
+import type { ServiceCall, ServiceContext } from './call-service.ts';
 import type { KeySink, MapFunction } from './enqueue.ts';
 import type { HotLoop } from './hot-loop/written-object.ts';
 import type { FinishedCall } from '../client/observed-client.ts';
@@ -124,10 +124,20 @@ export interface ObservedController {
 
 /** Observes the calls and syncs of a controller. */
 export interface ControllerObserver {
+  /** Called when a sync of `key` starts, not if it is postponed. */
+  started?(key: ObjectKey, run: SyncRun): void;
   /** Called after each call of a sync of `key`. */
-  called(key: ObjectKey, call: FinishedCall): void;
-  /** Called after each sync or postponement. The queue already contains the next sync of the key. */
-  ended(report: SyncReport<ObjectKey>): void;
+  called?(key: ObjectKey, call: FinishedCall): void;
+  /** Called after each `callService` of a sync of `key`. */
+  calledService?(key: ObjectKey, call: ServiceCall): void;
+  /**
+   * Called after each sync or postponement. The queue already contains the next sync of the key.
+   *
+   * @param log adds the controller, the key and the reconcileID to every line
+   */
+  ended?(report: SyncReport<ObjectKey>, log: Logger): void;
+  /** Called when all syncs have ended after a stop. */
+  stopped?(): void;
 }
 
 export interface ControllerMetrics {

@@ -3,6 +3,11 @@ import { Deferred } from '../util/deferred.ts';
 import type { SharedInformer } from '../cache/shared-informer.ts';
 import type { ShardHandler } from '../sharding/shards.ts';
 import { untilAborted } from '../util/abort.ts';
+import { done } from '../workqueue/outcome.ts';
+import type { Outcome } from '../workqueue/outcome.ts';
+import type { SyncReport } from '../workqueue/sync-report.ts';
+import type { ControllerObserver } from './controller-options.ts';
+import type { SyncGate } from './sync-pipeline.ts';
 import { waitUntilCurrent } from './sync-barrier.ts';
 import type { SyncBarrierDeps } from './sync-barrier.ts';
 
@@ -10,7 +15,7 @@ import type { SyncBarrierDeps } from './sync-barrier.ts';
  * Keys that this process syncs: the keys of its open shards. While a shard is being closed, running
  * syncs continue and new ones are rejected.
  */
-export class KeyOwnership {
+export class KeyOwnership implements SyncGate, ControllerObserver {
   readonly #shardOf: (key: ObjectKey) => number;
   /** Open shards, and shards that are being closed. */
   readonly #shards = new Map<number, OpenShard>();
@@ -23,19 +28,26 @@ export class KeyOwnership {
     return this.#shards.get(this.#shardOf(key))?.isClosing === false;
   }
 
-  /** Starts a sync of `key`. Returns a function that ends it, or undefined if the key is not owned. */
-  enter(key: ObjectKey): (() => void) | undefined {
+  /**
+   * Starts a sync of `key`, if it is owned. Otherwise the shard was handed over since the key was queued, and its new
+   * owner has queued the key, too.
+   */
+  check(key: ObjectKey): Outcome | undefined {
     const shard = this.#shards.get(this.#shardOf(key));
-    if (!shard || shard.isClosing) return undefined;
-    shard.syncs++;
-    return () => {
-      shard.syncs--;
-      if (shard.isClosing && shard.syncs === 0) shard.idle.resolve();
-    };
+    if (!shard || shard.isClosing) return done();
+    shard.syncing.add(key);
+    return undefined;
+  }
+
+  /** Ends a sync. */
+  ended({ key }: Pick<SyncReport<ObjectKey>, 'key'>): void {
+    const shard = this.#shards.get(this.#shardOf(key));
+    if (!shard?.syncing.delete(key)) return;
+    if (shard.isClosing && shard.syncing.size === 0) shard.idle.resolve();
   }
 
   open(shard: number): void {
-    this.#shards.set(shard, { syncs: 0, idle: new Deferred(), isClosing: false });
+    this.#shards.set(shard, { syncing: new Set(), idle: new Deferred(), isClosing: false });
   }
 
   /** Closes a shard. Resolves when none of its keys is being synced. */
@@ -43,14 +55,14 @@ export class KeyOwnership {
     const closing = this.#shards.get(shard);
     if (!closing) return;
     closing.isClosing = true;
-    if (closing.syncs > 0) await closing.idle.promise;
+    if (closing.syncing.size > 0) await closing.idle.promise;
     this.#shards.delete(shard);
   }
 }
 
 interface OpenShard {
-  /** Number of running syncs. */
-  syncs: number;
+  /** Keys that are being synced. */
+  readonly syncing: Set<ObjectKey>;
   readonly idle: Deferred;
   isClosing: boolean;
 }
@@ -65,12 +77,12 @@ export interface Sharding {
   onShard(serve: ShardHandler): void;
 }
 
-/** Queue and caches of a sharded controller. */
-export interface ShardedQueue {
+/** The caches of a sharded controller. */
+export interface ShardedCaches {
   /** Informers that the syncs read. */
-  informers(): Iterable<SharedInformer>;
-  /** Enqueues all keys of `shard`, as after the first list. */
-  requeue(shard: number): void;
+  readonly informers: readonly SharedInformer[];
+  /** Enqueues the selected keys of all cached objects, as after the first list. */
+  requeue(isWanted: (key: ObjectKey) => boolean, cause: string): void;
 }
 
 /**
@@ -81,15 +93,15 @@ export interface ShardedQueue {
 export function serveShards(
   sharding: Sharding,
   ownership: KeyOwnership,
-  queue: ShardedQueue,
+  caches: ShardedCaches,
   deps: SyncBarrierDeps,
 ): void {
   sharding.onShard(async (shard, signal) => {
-    const caches = Array.from(queue.informers()).flatMap(({ parts }) => parts);
-    const current = await Promise.all(caches.map((cache) => waitUntilCurrent(cache, deps, signal)));
+    const parts = caches.informers.flatMap((informer) => informer.parts);
+    const current = await Promise.all(parts.map((part) => waitUntilCurrent(part, deps, signal)));
     if (current.includes(false)) return;
     ownership.open(shard);
-    queue.requeue(shard);
+    caches.requeue((key) => sharding.shardOf(key) === shard, 'its shard was taken over');
     await untilAborted(signal);
     await ownership.close(shard);
   });

@@ -2,8 +2,22 @@ import { namespaceOf } from '../api/object-key.ts';
 import type { ObjectKey } from '../api/object-key.ts';
 import { groupResourceOf } from '../api/resource.ts';
 import type { InformerView, SharedInformer } from '../cache/shared-informer.ts';
-import type { Clock } from '../util/clock.ts';
 import type { FinishedCall } from '../client/observed-client.ts';
+import type { PostponeMetrics } from '../metrics/reconcile-metrics.ts';
+import type { BackoffPolicy } from '../util/backoff.ts';
+import type { Clock } from '../util/clock.ts';
+import { postpone } from '../workqueue/outcome.ts';
+import type { Postponed } from '../workqueue/outcome.ts';
+import { exponentialLimiter } from '../workqueue/rate-limiter.ts';
+import type { ControllerObserver } from './controller-options.ts';
+import type { WatchObserver } from './controller-watches.ts';
+import type { SyncGate } from './sync-pipeline.ts';
+
+/**
+ * Backoff of a key that waits for a cache to catch up. Events of the cache usually enqueue the key
+ * earlier.
+ */
+export const CATCH_UP_BACKOFF: BackoffPolicy = { initialMs: 50, maxMs: 5_000 };
 
 /** Informer of a written resource. */
 export interface WrittenInformer extends Pick<SharedInformer, 'resource'> {
@@ -40,24 +54,37 @@ type Write = {
  * key: a quorum read that started after the response either shows the write or proves that it is lost.
  * If a write is not visible after five minutes, the cache is relisted with a quorum read.
  */
-export class PendingWrites {
+export class PendingWrites implements SyncGate, ControllerObserver, WatchObserver {
   readonly #caches = new Map<string, WrittenInformer>();
   readonly #pending = new Map<ObjectKey, Write[]>();
   readonly #clock: Pick<Clock, 'monotonic'>;
+  readonly #metrics: Pick<PostponeMetrics, 'stale'>;
+  readonly #backoff = exponentialLimiter<ObjectKey>(CATCH_UP_BACKOFF);
   /** Monotonic time of the last relist that was requested. */
   readonly #relistedMs = new Map<WrittenCache, number>();
 
-  constructor(clock: Pick<Clock, 'monotonic'>) {
+  constructor(clock: Pick<Clock, 'monotonic'>, metrics: Pick<PostponeMetrics, 'stale'>) {
     this.#clock = clock;
+    this.#metrics = metrics;
   }
 
   /** Tracks writes to the resource of `cache`. */
-  track(cache: WrittenInformer): void {
+  watched(cache: WrittenInformer): void {
     this.#caches.set(groupResourceOf(cache.resource), cache);
   }
 
-  /** Returns whether the caches show all writes of `key`. */
-  areVisible(key: ObjectKey): boolean {
+  /** Postpones the key while the caches do not show all its writes. */
+  check(key: ObjectKey): Postponed | undefined {
+    if (this.#areVisible(key)) {
+      this.#backoff.forget(key);
+      return undefined;
+    }
+    this.#metrics.stale();
+    // The event of the write usually enqueues the key earlier; this is the fallback requeue.
+    return postpone(this.#backoff.when(key), 'waiting for a cache to show own writes');
+  }
+
+  #areVisible(key: ObjectKey): boolean {
     const left = this.#pending.get(key)?.filter((write) => !isVisible(write)) ?? [];
     if (left.length > 0) this.#pending.set(key, left);
     else this.#pending.delete(key);
@@ -66,7 +93,7 @@ export class PendingWrites {
   }
 
   /** Records a call of `key` if it was a successful write, except dry runs. */
-  record(key: ObjectKey, { verb, resource, at, options, answer, failed }: FinishedCall): void {
+  called(key: ObjectKey, { verb, resource, at, options, answer, failed }: FinishedCall): void {
     const caches = resource && this.#caches.get(groupResourceOf(resource));
     const objectKey = at as ObjectKey;
     const cache = caches?.within(answer ? answer.metadata.namespace : namespaceOf(objectKey));

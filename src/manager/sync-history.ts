@@ -57,7 +57,7 @@ export interface CallRecord {
 }
 
 /** Result of a sync. */
-export interface SyncResultRecord extends Omit<SyncResult, 'error'> {
+export interface SyncResultRecord extends Omit<SyncResult, 'error' | 'requeueAtMs'> {
   /** Error message. */
   readonly error?: string;
 }

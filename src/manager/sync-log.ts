@@ -5,6 +5,9 @@ import type { Logger } from '../util/logger.ts';
 import { logSync } from '../workqueue/sync-report.ts';
 import type { SyncRun, SyncReport } from '../workqueue/sync-report.ts';
 import { formatCall, SyncRecorder } from './sync-history.ts';
+import type { FinishedCall } from '../client/observed-client.ts';
+import type { ServiceCall } from './call-service.ts';
+import type { ControllerObserver } from './controller-options.ts';
 import type { Postponement, SyncHistory } from './sync-history.ts';
 
 /** Dependencies of `SyncLog`. */
@@ -19,7 +22,7 @@ export interface SyncLogDeps {
  * Records the details of a controller's syncs for the log and for the sync history. Details cost time
  * and memory, so they are recorded only with a history or at `-v=4`.
  */
-export class SyncLog {
+export class SyncLog implements ControllerObserver {
   readonly #deps: SyncLogDeps;
   readonly #detailLog: Logger;
   readonly #postponements: Postponements;
@@ -37,31 +40,29 @@ export class SyncLog {
     return this.#deps.history !== undefined || this.#detailLog.enabled;
   }
 
-  /** Records that `key` was due and was postponed. */
-  postponed(key: ObjectKey, reason: string): void {
-    if (this.isDetailed) this.#postponements.add(key, reason);
-  }
-
-  /** Starts recording a sync of `key`. */
-  start(key: ObjectKey, run: SyncRun): SyncRecorder | undefined {
+  started(key: ObjectKey, run: SyncRun): void {
     const postponed = this.#postponements.take(key);
-    if (!this.isDetailed) return undefined;
+    if (!this.isDetailed) return;
     const { controller, clock, history } = this.#deps;
     const recorder = new SyncRecorder(controller, key, run, postponed, clock);
     this.#recorders.set(key, recorder);
     history?.start(recorder);
-    return recorder;
   }
 
-  /** Forgets postponed keys, when the controller has stopped. */
-  close(): void {
-    this.#postponements.clear();
+  called(key: ObjectKey, call: FinishedCall): void {
+    this.#recorders.get(key)?.recordCall(call);
+  }
+
+  calledService(key: ObjectKey, call: ServiceCall): void {
+    this.#recorders.get(key)?.recordCall(call);
   }
 
   /** Logs a sync that has finished, or that was postponed before it started. */
-  finish(report: SyncReport<ObjectKey>, log: Logger): void {
+  ended(report: SyncReport<ObjectKey>, log: Logger): void {
     const recorder = this.#recorders.get(report.key);
     if (!recorder) {
+      const { key, reason = 'postponed' } = report;
+      if (report.postponed && this.isDetailed) this.#postponements.add(key, reason);
       logSync(report, log);
       return;
     }
@@ -74,6 +75,11 @@ export class SyncLog {
       calls: calls.map(formatCall),
       ...(omittedCalls > 0 && { omittedCalls }),
     });
+  }
+
+  /** Forgets postponed keys. */
+  stopped(): void {
+    this.#postponements.clear();
   }
 }
 

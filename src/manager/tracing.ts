@@ -12,18 +12,19 @@ import type { CallTrace, HttpHandler, HttpRequest, HttpResponse } from '../util/
 import { formatCause } from '../workqueue/queue-item.ts';
 import { hookedClient } from '../client/client-calls.ts';
 import type { SyncReport, SyncRun } from '../workqueue/sync-report.ts';
+import type { ControllerObserver, SyncHandler } from './controller-options.ts';
 
 /**
  * Creates a span for each sync of a controller, with a child span for each HTTP request of its API calls. The sync
  * handler runs in the context of the span, so that spans of other libraries become its children, too.
  */
-export class SyncTracer {
+export class SyncTracer implements ControllerObserver {
   readonly #api: OpenTelemetryApi;
   readonly #tracer: OpenTelemetryTracer;
   readonly #controller: string;
   readonly #kind: string;
   /** Running syncs. */
-  readonly #spans = new Map<ObjectKey, OpenTelemetrySpan>();
+  readonly #traces = new Map<ObjectKey, SyncTrace>();
 
   constructor(api: OpenTelemetryApi, controller: string, kind: string) {
     this.#api = api;
@@ -32,8 +33,18 @@ export class SyncTracer {
     this.#kind = kind;
   }
 
+  /** Returns a handler that runs in the context of the span of its sync. */
+  wrap(handler: SyncHandler): SyncHandler {
+    return (key, context) => {
+      const trace = this.#traces.get(key);
+      if (!trace) return handler(key, context);
+      const client = trace.client(context.client);
+      return trace.run(() => handler(key, { ...context, client }));
+    };
+  }
+
   /** Starts the span of a sync. */
-  start(key: ObjectKey, run: SyncRun): SyncTrace {
+  started(key: ObjectKey, run: SyncRun): void {
     const { namespace, name } = splitKey(key);
     const attributes = {
       'k8s.object.kind': this.#kind,
@@ -46,18 +57,17 @@ export class SyncTracer {
       'reconcile.delayed_ms': run.delayedMs,
       'reconcile.queued_ms': run.queuedMs,
     };
-    const { ROOT_CONTEXT, trace } = this.#api;
     const options = { kind: SPAN_KIND.internal, attributes };
-    const span = this.#tracer.startSpan(`sync ${this.#controller}`, options, ROOT_CONTEXT);
-    this.#spans.set(key, span);
-    return new SyncTrace(this.#api, this.#tracer, trace.setSpan(ROOT_CONTEXT, span));
+    const root = this.#api.ROOT_CONTEXT;
+    const span = this.#tracer.startSpan(`sync ${this.#controller}`, options, root);
+    this.#traces.set(key, new SyncTrace(this.#api, this.#tracer, span));
   }
 
   /** Ends the span of a sync. A sync that was postponed before it started has none. */
-  finish({ key, result, requeueAfterMs, reason, error }: SyncReport<ObjectKey>): void {
-    const span = this.#spans.get(key);
+  ended({ key, result, requeueAfterMs, reason, error }: SyncReport<ObjectKey>): void {
+    const span = this.#traces.get(key)?.span;
     if (!span) return;
-    this.#spans.delete(key);
+    this.#traces.delete(key);
     span.setAttributes({
       'reconcile.result': result,
       ...(requeueAfterMs !== undefined && { 'reconcile.requeue_after_ms': requeueAfterMs }),
@@ -70,14 +80,16 @@ export class SyncTracer {
 
 /** The span of one sync, as the parent of others. */
 class SyncTrace {
+  readonly span: OpenTelemetrySpan;
   readonly #api: OpenTelemetryApi;
   readonly #tracer: OpenTelemetryTracer;
   readonly #context: object;
 
-  constructor(api: OpenTelemetryApi, tracer: OpenTelemetryTracer, context: object) {
+  constructor(api: OpenTelemetryApi, tracer: OpenTelemetryTracer, span: OpenTelemetrySpan) {
+    this.span = span;
     this.#api = api;
     this.#tracer = tracer;
-    this.#context = context;
+    this.#context = api.trace.setSpan(api.ROOT_CONTEXT, span);
   }
 
   /** Calls `handler` in the context of the span. */

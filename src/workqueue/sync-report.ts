@@ -28,6 +28,8 @@ export interface SyncResult {
   readonly tookMs: number;
   /** Delay until the next sync, in milliseconds; undefined if only a new addition causes one. */
   readonly requeueAfterMs?: number | undefined;
+  /** Wall-clock time of the next sync, if the handler returned `requeueAt`. */
+  readonly requeueAtMs?: number | undefined;
   /** The sync was postponed; its causes remain. */
   readonly postponed?: boolean;
   /** Reason of the postponement or requeue. */

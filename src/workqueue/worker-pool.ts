@@ -278,7 +278,8 @@ export class WorkerPool<K> implements Runnable {
         this.#queue.forget(key);
         const dueCause = planned(ending.reason);
         this.#queue.add(key, { afterMs: requeueAfterMs, priority, dueCause });
-        return { result: 'requeueAfter', requeueAfterMs, reason: ending.reason };
+        const requeueAtMs = ending.kind === 'requeueAt' ? ending.atMs : undefined;
+        return { result: 'requeueAfter', requeueAfterMs, requeueAtMs, reason: ending.reason };
       }
       case 'postponed': {
         // The causes of this sync remain for the next one.

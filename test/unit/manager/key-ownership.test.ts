@@ -9,17 +9,20 @@ import { KeyOwnership, serveShards } from '../../../src/manager/key-ownership.ts
 import type { ShardHandler } from '../../../src/sharding/shards.ts';
 import { FakeClock, settle } from '../../../src/util/fake-clock.ts';
 import { silentLogger } from '../../../src/util/logger.ts';
+import { done } from '../../../src/workqueue/outcome.ts';
 
 const key = objectKey('default', 'x');
 
+const shardOf = (key: string) => (key.endsWith('x') ? 1 : 0);
+
 function ownership(): KeyOwnership {
-  return new KeyOwnership((key) => (key.endsWith('x') ? 1 : 0));
+  return new KeyOwnership(shardOf);
 }
 
 test('a key is owned while its shard is open', async () => {
   const keys = ownership();
   assert.equal(keys.owns(key), false);
-  assert.equal(keys.enter(key), undefined);
+  assert.deepEqual(keys.check(key), done());
   keys.open(0);
   assert.equal(keys.owns(key), false);
   keys.open(1);
@@ -32,14 +35,15 @@ test('a key is owned while its shard is open', async () => {
 test('closing a shard waits for its last sync and starts no new sync', async () => {
   const keys = ownership();
   keys.open(1);
-  const leaves = [keys.enter(key), keys.enter(key)];
+  const other = objectKey('default', 'also-x');
+  for (const entering of [key, other]) assert.equal(keys.check(entering), undefined);
   let isClosed = false;
   const closing = keys.close(1).then(() => (isClosed = true));
-  leaves[0]?.();
+  keys.ended({ key });
   await settle();
   assert.equal(isClosed, false);
-  assert.equal(keys.enter(key), undefined);
-  leaves[1]?.();
+  assert.deepEqual(keys.check(objectKey('default', 'third-x')), done());
+  keys.ended({ key: other });
   await closing;
 });
 
@@ -48,7 +52,7 @@ test('a shard can be opened again', async () => {
   keys.open(1);
   await keys.close(1);
   keys.open(1);
-  assert.ok(keys.enter(key));
+  assert.equal(keys.check(key), undefined);
 });
 
 test('closing a shard that is not open resolves immediately', () => ownership().close(7));
@@ -61,12 +65,15 @@ function acquired() {
   const informers = new InformerSet(client, { clock });
   const pods = informers.for(PODS);
   const keys = ownership();
-  const requeued: number[] = [];
+  const requeued: boolean[][] = [];
   let serve: ShardHandler = () => Promise.resolve();
   serveShards(
-    { shardOf: () => 1, holds: () => true, onShard: (handler) => (serve = handler) },
+    { shardOf, holds: () => true, onShard: (handler) => (serve = handler) },
     keys,
-    { informers: () => [pods], requeue: (shard) => void requeued.push(shard) },
+    {
+      informers: [pods],
+      requeue: (isWanted) => void requeued.push([key, objectKey('default', 'y')].map(isWanted)),
+    },
     { clock, log: silentLogger, random: () => 0 },
   );
   const shard = new AbortController();
@@ -80,12 +87,12 @@ test('opens an acquired shard and enqueues its keys when the caches have synced'
   const stop = new AbortController();
   const running = informers.run(stop.signal);
   await clock.advance(5000);
-  assert.deepEqual([keys.owns(key), requeued], [true, [1]]);
-  const leave = keys.enter(key);
+  assert.deepEqual([keys.owns(key), requeued], [true, [[true, false]]]);
+  assert.equal(keys.check(key), undefined);
   shard.abort();
   await settle();
   assert.equal(keys.owns(key), false);
-  leave?.();
+  keys.ended({ key });
   await served;
   stop.abort();
   await clock.advance(1000);

@@ -1,0 +1,69 @@
+import type { ObjectKey } from '../api/object-key.ts';
+import { observedClient } from '../client/observed-client.ts';
+import type { Logger } from '../util/logger.ts';
+import type { Outcome } from '../workqueue/outcome.ts';
+import type { SyncReport } from '../workqueue/sync-report.ts';
+import type { KeyHandlerContext } from '../workqueue/worker-pool.ts';
+import type { ControllerDeps, ControllerObserver, SyncHandler } from './controller-options.ts';
+
+/** Decides whether a key that is due may be synced now. */
+export interface SyncGate {
+  /**
+   * Returns undefined if the key may be synced. Otherwise returns the outcome that ends the sync before it starts:
+   * `Postponed` with a reason, or `done()` if this process need not sync the key.
+   */
+  check(key: ObjectKey, signal: AbortSignal): Outcome | undefined | Promise<Outcome | undefined>;
+}
+
+/** Dependencies of `SyncPipeline`. */
+export interface SyncPipelineDeps extends Pick<ControllerDeps, 'client' | 'clock' | 'fetch'> {
+  readonly handler: SyncHandler;
+  /** Asked before each sync, in this order, until one has an outcome. */
+  readonly gates: readonly SyncGate[];
+  /** Called during and after each sync, in this order. */
+  readonly observers: readonly ControllerObserver[];
+}
+
+/** Passes a key through the gates to the sync handler, and its calls and its result to the observers. */
+export class SyncPipeline {
+  readonly #deps: SyncPipelineDeps;
+
+  constructor(deps: SyncPipelineDeps) {
+    this.#deps = deps;
+  }
+
+  /** Syncs a key, if no gate has an outcome. */
+  async sync(key: ObjectKey, context: KeyHandlerContext): Promise<Outcome> {
+    const { client, clock, fetch, handler, gates, observers } = this.#deps;
+    const { signal, log, causes } = context;
+    for (const gate of gates) {
+      const outcome = await gate.check(key, signal);
+      if (outcome) return outcome;
+    }
+    for (const observer of observers) observer.started?.(key, context);
+    return handler(key, {
+      signal,
+      log,
+      causes,
+      client: observedClient(client, clock, (call) => {
+        for (const observer of observers) observer.called?.(key, call);
+      }),
+      clock,
+      fetch,
+      onServiceCall: (call) => {
+        for (const observer of observers) observer.calledService?.(key, call);
+      },
+      ensured: new Set(),
+    });
+  }
+
+  /** Reports a sync that has ended, or that a gate has ended before its start. */
+  ended(report: SyncReport<ObjectKey>, log: Logger): void {
+    for (const observer of this.#deps.observers) observer.ended?.(report, log);
+  }
+
+  /** Reports that no sync follows until the controller runs again. */
+  stopped(): void {
+    for (const observer of this.#deps.observers) observer.stopped?.();
+  }
+}
