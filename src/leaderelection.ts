@@ -4,7 +4,7 @@
  * @public
  * @module
  */
-export { LeaderElector, LeadershipLostError } from './leaderelection/leader-elector.ts';
+export { LeaderElector } from './leaderelection/leader-elector.ts';
 export type {
   LeaderElectorDeps,
   LeaderElectorOptions,

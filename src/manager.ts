@@ -34,5 +34,6 @@ export type {
 export type { WebhookServing, WebhookServingOptions } from './manager/webhook-serving.ts';
 export { withSyncBarrier } from './manager/sync-barrier.ts';
 export type { LogFields } from './util/logger.ts';
-export { AbruptStop } from './util/runnable.ts';
+export { AbruptStop, isAbruptStop } from './util/runnable.ts';
+export type { AbruptStopKind } from './util/runnable.ts';
 export type { TextLoggerOptions } from './util/text-logger.ts';

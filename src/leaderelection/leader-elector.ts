@@ -2,7 +2,7 @@ import { LEASES } from '../api/builtin.ts';
 import type { Lease } from '../api/builtin.ts';
 import { apiVersionOf } from '../api/resource.ts';
 import type { LeaderElectionMetrics } from '../metrics/leader-election-metrics.ts';
-import { AbruptStop, runAll } from '../util/runnable.ts';
+import { AbruptStop, isAbruptStop, runAll } from '../util/runnable.ts';
 import type { Clock } from '../util/clock.ts';
 import { Deferred } from '../util/deferred.ts';
 import { formatDuration } from '../util/duration.ts';
@@ -52,11 +52,6 @@ export interface LeaderElectorDeps {
   readonly onLease?: ((lease: Lease) => void) | undefined;
 }
 
-/** Another process holds the lease, or may hold it: the protected work must end at once. */
-export class LeadershipLostError extends AbruptStop {
-  override readonly name = 'LeadershipLostError';
-}
-
 /** Attempts to renew that have less time are not started. */
 const SHORTEST_ATTEMPT_MS = 1;
 
@@ -69,10 +64,10 @@ const SHORTEST_ATTEMPT_MS = 1;
  * one whole duration. It watches the lease meanwhile, and acquires a released lease at once.
  *
  * **The leader's deadline** counts from when the last successful renewal was sent. After `renewDeadlineMs` it
- * has lost the lease, whether or not another process acquired it. From that moment `mayWrite`
- * is false, also in a process that was frozen meanwhile, and `run` rejects with a
- * `LeadershipLostError`. The same happens as soon as it reads or watches that another process, or none, holds the
- * lease. Requests in flight are protected by preconditions.
+ * has lost the lease, whether or not another process acquired it. From that moment `mayWrite` is false, also in a
+ * process that was frozen meanwhile, and `run` rejects with an `AbruptStop` of the kind `leadershipLost`. The same
+ * happens as soon as it reads or watches that another process, or none, holds the lease. Requests in flight are
+ * protected by preconditions.
  *
  * **A lease that another client deletes, empties or overwrites** was not released: a candidate that has seen the claim
  * waits for the claim's duration, counted from when it observed the change. The leader's deadline has passed by then,
@@ -187,7 +182,7 @@ export class LeaderElector implements Runnable {
     this.#log.info('Attempting to acquire leader lease...', { identity: this.#settings.identity });
     const abrupt = new AbortController();
     const onStop = () => {
-      if (signal.reason instanceof AbruptStop) abrupt.abort(signal.reason);
+      if (isAbruptStop(signal.reason)) abrupt.abort(signal.reason);
     };
     signal.addEventListener('abort', onStop, { once: true });
     try {
@@ -202,7 +197,7 @@ export class LeaderElector implements Runnable {
       this.#deps.metrics?.leading(this.#lockName, false);
     }
     const { releaseOnCancel } = this.#settings;
-    if (releaseOnCancel && this.#session.hasClaimed && !(signal.reason instanceof AbruptStop)) {
+    if (releaseOnCancel && this.#session.hasClaimed && !isAbruptStop(signal.reason)) {
       await this.#session.release();
     }
   }
@@ -227,7 +222,7 @@ export class LeaderElector implements Runnable {
     else if (holder !== this.#settings.identity) this.#renewNow.abort();
   };
 
-  /** @throws {LeadershipLostError} */
+  /** @throws {AbruptStop} of the kind `leadershipLost` */
   async #lead(signal: AbortSignal, abrupt: AbortSignal): Promise<void> {
     this.#role = 'leader';
     this.#deps.metrics?.leading(this.#lockName, true);
@@ -235,7 +230,7 @@ export class LeaderElector implements Runnable {
     this.#record('became leader');
     this.#acquired.resolve();
     await this.#keepRenewing(signal, abrupt);
-    if (!(signal.reason instanceof AbruptStop)) this.#record('stopped leading');
+    if (!isAbruptStop(signal.reason)) this.#record('stopped leading');
   }
 
   async #keepRenewing(end: AbortSignal, abrupt: AbortSignal): Promise<void> {
@@ -274,7 +269,7 @@ export class LeaderElector implements Runnable {
     }
   }
 
-  #lost(cause: unknown, holder?: string): LeadershipLostError {
+  #lost(cause: unknown, holder?: string): AbruptStop {
     this.#role = 'lost';
     const { renewDeadlineMs } = this.#settings;
     const why =
@@ -283,9 +278,8 @@ export class LeaderElector implements Runnable {
         : holder === ''
           ? 'it was released by another process'
           : `${JSON.stringify(holder)} holds it`;
-    return new LeadershipLostError(`leader election lost: lease ${this.#lockKey}: ${why}`, {
-      cause,
-    });
+    const message = `leader election lost: lease ${this.#lockKey}: ${why}`;
+    return new AbruptStop('leadershipLost', message, { cause });
   }
 
   #record(what: 'became leader' | 'stopped leading'): void {

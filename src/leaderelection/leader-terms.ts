@@ -1,9 +1,9 @@
 import { settledBeforeAbort, untilAborted } from '../util/abort.ts';
 import { Deferred } from '../util/deferred.ts';
 import { formatDuration } from '../util/duration.ts';
-import { AbruptStop, runAll } from '../util/runnable.ts';
+import { AbruptStop, isAbruptStop, runAll } from '../util/runnable.ts';
 import type { Runnable } from '../util/runnable.ts';
-import { LeaderElector, LeadershipLostError } from './leader-elector.ts';
+import { LeaderElector } from './leader-elector.ts';
 import type { LeaderElectorDeps, LeaderElectorOptions } from './leader-elector.ts';
 
 /**
@@ -61,7 +61,7 @@ export class LeaderTerms implements Runnable {
   }
 
   /**
-   * Calls `work` in each term until `signal` aborts. Its signal aborts with a `LeadershipLostError` when the lease
+   * Calls `work` in each term until `signal` aborts. Its signal aborts with an `AbruptStop` of the kind `leadershipLost` when the lease
    * is lost. Rejects if `work` rejects.
    */
   async during(work: (signal: AbortSignal) => Promise<void>, signal: AbortSignal): Promise<void> {
@@ -87,7 +87,7 @@ export class LeaderTerms implements Runnable {
       try {
         await this.#runTerm(signal);
       } catch (error) {
-        if (!(error instanceof LeadershipLostError)) throw error;
+        if (!isAbruptStop(error, 'leadershipLost')) throw error;
         await this.#stepDown(error);
         this.#elector = new LeaderElector(this.#deps, this.#options);
       }
@@ -110,7 +110,7 @@ export class LeaderTerms implements Runnable {
   }
 
   /** @throws {AbruptStop} if the work of the term does not end in time */
-  async #stepDown(lost: LeadershipLostError): Promise<void> {
+  async #stepDown(lost: AbruptStop): Promise<void> {
     const { clock, log } = this.#deps;
     log.error(lost, 'Lost the lease; stopping the controllers');
     this.#started = new Deferred();
@@ -121,9 +121,8 @@ export class LeaderTerms implements Runnable {
     cancel();
     if (!hasEnded) {
       const within = formatDuration(this.#stepDownTimeoutMs);
-      throw new AbruptStop(`controllers did not stop within ${within} after the lease was lost`, {
-        cause: lost,
-      });
+      const message = `controllers did not stop within ${within} after the lease was lost`;
+      throw new AbruptStop('stopTimeout', message, { cause: lost });
     }
     log.info('Stopped the controllers; standing by');
   }

@@ -5,6 +5,7 @@ import type { Client } from '../client/client.ts';
 import type { ReconcileMetrics } from '../metrics/reconcile-metrics.ts';
 import type { WorkqueueMetrics } from '../metrics/workqueue-metrics.ts';
 import type { EventRecorder } from '../record/event-recorder.ts';
+import type { ShardHandler } from '../sharding/shards.ts';
 import type { Clock } from '../util/clock.ts';
 import type { Logger } from '../util/logger.ts';
 import type { Cause } from '../workqueue/queue-item.ts';
@@ -19,7 +20,6 @@ import type { FinishedCall } from '../client/observed-client.ts';
 import type { Predicate } from './predicate.ts';
 import type { OpenTelemetryApi } from '../util/open-telemetry.ts';
 import type { SyncHistory } from './sync-history.ts';
-import type { Sharding } from './key-ownership.ts';
 
 /** The arguments of one sync, besides the key. */
 export interface SyncContext extends ServiceContext {
@@ -111,6 +111,16 @@ export interface ControllerDeps {
    * @default none
    */
   readonly observe?: ((controller: ObservedController) => ControllerObserver) | undefined;
+}
+
+/** Distribution of keys over replicas; implemented by `Shards`. */
+export interface Sharding {
+  /** Returns the shard of a key. All replicas agree on it. */
+  shardOf(key: ObjectKey): number;
+  /** Returns whether this process holds the shard of `key` now. */
+  holds(key: ObjectKey): boolean;
+  /** Registers `serve`, which is called for every shard that this process acquires. */
+  onShard(serve: ShardHandler): void;
 }
 
 /** The part of a controller that an observer reads. */

@@ -8,7 +8,7 @@ import type { LeaseClient } from '../leaderelection/lease-lock.ts';
 import type { EventBroadcaster } from '../record/event-broadcaster.ts';
 import { Shards } from '../sharding/shards.ts';
 import type { Leadership } from './manager.ts';
-import type { Sharding } from './key-ownership.ts';
+import type { Sharding } from './controller-options.ts';
 import { checkOptions } from '../util/check-options.ts';
 import type { OptionNames } from '../util/check-options.ts';
 
@@ -35,8 +35,8 @@ export interface LeaderElectionOptions extends Omit<LeaderElectorOptions, 'defer
    */
   readonly shards?: number | undefined;
   /**
-   * Whether a process that lost its lease stops its controllers and stands by again. Otherwise the program ends with a
-   * `LeadershipLostError`. If the controllers do not stop within `gracefulShutdownTimeoutMs`, it ends, too. Not
+   * Whether a process that lost its lease stops its controllers and stands by again. Otherwise the program ends with an
+   * `AbruptStop` of the kind `leadershipLost`. If the controllers do not stop within `gracefulShutdownTimeoutMs`, it ends, too. Not
    * possible with shards.
    * @default false
    */

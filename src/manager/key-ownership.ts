@@ -1,12 +1,11 @@
 import type { ObjectKey } from '../api/object-key.ts';
 import { Deferred } from '../util/deferred.ts';
 import type { SharedInformer } from '../cache/shared-informer.ts';
-import type { ShardHandler } from '../sharding/shards.ts';
 import { untilAborted } from '../util/abort.ts';
 import { done } from '../workqueue/outcome.ts';
 import type { Outcome } from '../workqueue/outcome.ts';
 import type { SyncReport } from '../workqueue/sync-report.ts';
-import type { ControllerObserver } from './controller-options.ts';
+import type { ControllerObserver, Sharding } from './controller-options.ts';
 import type { SyncGate } from './sync-pipeline.ts';
 import { waitUntilCurrent } from './sync-barrier.ts';
 import type { SyncBarrierDeps } from './sync-barrier.ts';
@@ -65,16 +64,6 @@ interface OpenShard {
   readonly syncing: Set<ObjectKey>;
   readonly idle: Deferred;
   isClosing: boolean;
-}
-
-/** Distribution of keys over replicas; implemented by `Shards`. */
-export interface Sharding {
-  /** Returns the shard of a key. All replicas agree on it. */
-  shardOf(key: ObjectKey): number;
-  /** Returns whether this process holds the shard of `key` now. */
-  holds(key: ObjectKey): boolean;
-  /** Registers `serve`, which is called for every shard that this process acquires. */
-  onShard(serve: ShardHandler): void;
 }
 
 /** The caches of a sharded controller. */

@@ -1,4 +1,4 @@
-import { AbruptStop } from '../util/runnable.ts';
+import { AbruptStop, isAbruptStop } from '../util/runnable.ts';
 import type { Clock } from '../util/clock.ts';
 import type { Logger } from '../util/logger.ts';
 import type { Runnable } from '../util/runnable.ts';
@@ -118,7 +118,7 @@ export class Manager implements Runnable {
     const faults: unknown[] = [];
     const fail = (cause: unknown) => {
       faults.push(cause);
-      if (cause instanceof AbruptStop) abrupt.abort(cause);
+      if (isAbruptStop(cause)) abrupt.abort(cause);
       stop.abort(cause);
     };
     const stages = STAGES.map((stage) => this.#start(stage, abrupt.signal, fail));
@@ -171,7 +171,7 @@ export class Manager implements Runnable {
     for (const { stage, controller, running, ended } of stages) {
       const reason = `Stopping ${stage}`;
       const isLeaderless = stage === 'leadership' && left.length > 0;
-      controller.abort(isLeaderless ? new AbruptStop(reason) : new Error(reason));
+      controller.abort(isLeaderless ? new AbruptStop('stopTimeout', reason) : new Error(reason));
       await deadline.wait(ended);
       if (running.size > 0) {
         this.#log.error(undefined, 'Runnables did not stop in time', {

@@ -32,8 +32,8 @@ export type ShardHandler = (shard: number, signal: AbortSignal) => Promise<void>
  * wait until no process renews with the old number. The number can be changed by a rollout, with a pause.
  *
  * **No shard has two holders.** A shard is served only while its Lease is held. If one Lease is lost, the
- * process has lost all shards: `mayWrite` is false from that moment, and `run` rejects with a
- * `LeadershipLostError`.
+ * process has lost all shards: `mayWrite` is false from that moment, and `run` rejects with an
+ * `AbruptStop` of the kind `leadershipLost`.
  */
 export class Shards implements Runnable {
   readonly name = 'shards';

@@ -41,7 +41,29 @@ export async function runAll(
   if (failure) throw failure.cause;
 }
 
+/**
+ * Why work is dropped:
+ *
+ * - `leadershipLost`: another process leads, or may lead.
+ * - `stopTimeout`: work did not end in time after a stop.
+ */
+export type AbruptStopKind = 'leadershipLost' | 'stopTimeout';
+
 /** An abort reason that demands an immediate stop: components drop their work instead of finishing it. */
 export class AbruptStop extends Error {
-  override readonly name: string = 'AbruptStop';
+  override readonly name = 'AbruptStop';
+  readonly kind: AbruptStopKind;
+
+  constructor(kind: AbruptStopKind, message: string, options?: ErrorOptions) {
+    super(message, options);
+    this.kind = kind;
+  }
+}
+
+/** Reports whether `error` is an AbruptStop of one of `kinds`, or of any kind if none is given. */
+export function isAbruptStop(
+  error: unknown,
+  ...kinds: readonly AbruptStopKind[]
+): error is AbruptStop {
+  return error instanceof AbruptStop && (kinds.length === 0 || kinds.includes(error.kind));
 }

@@ -8,7 +8,7 @@ import { Deferred } from '../util/deferred.ts';
 import { TimeoutError } from '../util/within-timeout.ts';
 import { formatDuration } from '../util/duration.ts';
 import type { Logger } from '../util/logger.ts';
-import { AbruptStop } from '../util/runnable.ts';
+import { isAbruptStop } from '../util/runnable.ts';
 import type { Runnable } from '../util/runnable.ts';
 import { requeueDelayMs, SyncError, TerminalError } from './outcome.ts';
 import type { Outcome } from './outcome.ts';
@@ -212,7 +212,7 @@ export class WorkerPool<K> implements Runnable {
 
   async #drain(workers: PQueue, signal: AbortSignal): Promise<void> {
     this.#log.info('Shutting down workers', { inFlight: this.#inFlight });
-    if (signal.reason instanceof AbruptStop) this.#cutOff.abort(signal.reason);
+    if (isAbruptStop(signal.reason)) this.#cutOff.abort(signal.reason);
     const cancel = this.#clock.after(this.#drainTimeoutMs, () => {
       const keys = this.#queue.snapshot().processing.map(({ key }) => key);
       this.#log.error(undefined, 'Syncs exceeded the drain timeout; aborting them', {

@@ -13,7 +13,6 @@ import type { ManagerConfig } from '../../src/cli/commands/run.ts';
 import { HttpClient } from '../../src/client/http-client.ts';
 import { WriteFence } from '../../src/client/write-fence.ts';
 import { DEFAULT_CONCURRENCY } from '../../src/manager/controller-options.ts';
-import { LeadershipLostError } from '../../src/leaderelection/leader-elector.ts';
 import { buildMetrics, createRegistry, expose } from '../../src/metrics/registry.ts';
 import { metricsOf } from '../../src/metrics/metrics.ts';
 import type { Registry } from '../../src/metrics/registry.ts';
@@ -25,6 +24,7 @@ import { recordingLogger } from './recording-logger.ts';
 import { Simulation } from './simulation.ts';
 import { newDaemon } from './test-cluster.ts';
 import { CONTROLLERS } from './own-program.ts';
+import { isAbruptStop } from '../../src/util/runnable.ts';
 
 /** Labels that Prometheus adds to the samples of a target. */
 export interface TargetLabels {
@@ -124,7 +124,7 @@ export class ScrapedDaemons extends Simulation {
         try {
           await this.#daemon(`${pod}-${life}`, registry, options).run(signal);
         } catch (error) {
-          if (!(error instanceof LeadershipLostError)) throw error;
+          if (!isAbruptStop(error, 'leadershipLost')) throw error;
         } finally {
           registry = undefined;
         }

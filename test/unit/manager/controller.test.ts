@@ -10,7 +10,7 @@ import { HttpClient } from '../../../src/client/http-client.ts';
 import { Controller } from '../../../src/manager/controller.ts';
 import type { Source, SyncHandler } from '../../../src/manager/controller-options.ts';
 import { KeyChannel } from '../../../src/manager/key-channel.ts';
-import type { Sharding } from '../../../src/manager/key-ownership.ts';
+import type { Sharding } from '../../../src/manager/controller-options.ts';
 import { reconcileMetrics } from '../../../src/metrics/reconcile-metrics.ts';
 import { createRegistry } from '../../../src/metrics/registry.ts';
 import type { Registry } from '../../../src/metrics/registry.ts';

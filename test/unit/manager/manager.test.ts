@@ -2,7 +2,7 @@ import assert from 'node:assert/strict';
 import { describe, it } from 'node:test';
 import { Manager } from '../../../src/manager/manager.ts';
 import type { Runnable } from '../../../src/util/runnable.ts';
-import { AbruptStop } from '../../../src/util/runnable.ts';
+import { AbruptStop, isAbruptStop } from '../../../src/util/runnable.ts';
 import { Deferred } from '../../../src/util/deferred.ts';
 import { FakeClock, settle } from '../../../src/util/fake-clock.ts';
 import { silentLogger } from '../../../src/util/logger.ts';
@@ -200,7 +200,7 @@ describe('a manager whose controllers need leadership', () => {
       'cache stops',
       'cache ended',
     ]);
-    assert.ok(!(elector.reason instanceof AbruptStop));
+    assert.ok(!isAbruptStop(elector.reason));
   });
 
   it('starts no controller if it is stopped on standby', async () => {
@@ -223,7 +223,7 @@ describe('a manager whose controllers need leadership', () => {
     stop.abort();
     await clock.advance(30_000);
     await run;
-    assert.ok(elector.reason instanceof AbruptStop);
+    assert.ok(isAbruptStop(elector.reason));
   });
 
   it('stops all stages at once when the lease is lost, and waits at most 1 s', async () => {
@@ -243,7 +243,7 @@ describe('a manager whose controllers need leadership', () => {
           }),
       });
     elector.win();
-    const lost = new AbruptStop('leader election lost');
+    const lost = new AbruptStop('leadershipLost', 'leader election lost');
     const run = assert.rejects(manager.run(stop.signal), lost);
     await settle();
     elector.lose(lost);
@@ -270,7 +270,7 @@ describe('a manager whose controllers need leadership', () => {
     const never = new Promise<void>(() => undefined);
     manager.add('controllers', member('slow', journal, never));
     elector.win();
-    const lost = new AbruptStop('leader election lost');
+    const lost = new AbruptStop('leadershipLost', 'leader election lost');
     const run = assert.rejects(manager.run(stop.signal), lost);
     await settle();
     stop.abort();

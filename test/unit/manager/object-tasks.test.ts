@@ -25,6 +25,7 @@ import { FakeClock } from '../../../src/util/fake-clock.ts';
 import { FakeFetch } from '../../../src/util/fake-fetch.ts';
 import { TerminalError } from '../../../src/workqueue/outcome.ts';
 import { recordingLogger } from '../../support/recording-logger.ts';
+import { isAbruptStop } from '../../../src/util/runnable.ts';
 
 const NAMESPACE = 'default';
 
@@ -228,7 +229,7 @@ describe('A task of each object', () => {
     server.faults.beforeRequest(({ path }) => (path.includes('/leases/') ? 500 : undefined));
     await clock.advance(20_000);
     assert.deepEqual(events, ['start a', 'end a']);
-    assert.equal(((await ended) as Error).name, 'LeadershipLostError');
+    assert.ok(isAbruptStop(await ended, 'leadershipLost'));
     server.faults.clear();
     const lease = await client.get(LEASES, { namespace: NAMESPACE, name: 'test' });
     assert.equal(lease.spec?.holderIdentity, 'one');

@@ -3,13 +3,13 @@ import { describe, it } from 'node:test';
 import * as fc from 'fast-check';
 import { LEASES } from '../../../src/api/builtin.ts';
 import type { Client } from '../../../src/client/client.ts';
-import { LeadershipLostError } from '../../../src/leaderelection/leader-elector.ts';
 import { requesterOf, withRequest } from '../../../src/sharding/shard-request.ts';
 import { Shards } from '../../../src/sharding/shards.ts';
 import { Deferred } from '../../../src/util/deferred.ts';
 import { untilAborted } from '../../../src/util/abort.ts';
 import { silentLogger } from '../../../src/util/logger.ts';
 import { ShardReplicas } from './replicas.ts';
+import { isAbruptStop } from '../../../src/util/runnable.ts';
 
 /** Maximum time that a shard has no holder: the lease duration and a retry period with jitter. */
 const TAKEOVER_MS = 15_000 + 2_000 * 2.2;
@@ -152,7 +152,7 @@ describe('Shards', () => {
     a.resume();
     assert.equal(a.shards.mayWrite(), false);
     assert.deepEqual(await replicas.advance(1000), []);
-    assert.ok(a.ending instanceof LeadershipLostError);
+    assert.ok(isAbruptStop(a.ending, 'leadershipLost'));
   });
 
   it('may not write while it holds no shard', async () => {
@@ -224,7 +224,7 @@ describe('Shards', () => {
     await replicas.advance(10_000);
     assert.deepEqual(a.served, []);
     await replicas.advance(1000);
-    assert.ok(a.ending instanceof LeadershipLostError);
+    assert.ok(isAbruptStop(a.ending, 'leadershipLost'));
     assert.equal(a.shards.mayWrite(), false);
   });
 

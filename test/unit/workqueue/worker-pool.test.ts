@@ -617,7 +617,7 @@ test('aborts syncs at once on an abrupt stop', async () => {
   const running = pool.run(abort.signal);
   queue.add('a');
   await settle();
-  const reason = new AbruptStop('the lease is lost');
+  const reason = new AbruptStop('leadershipLost', 'the lease is lost');
   abort.abort(reason);
   await settle();
   assert.deepEqual(seen, [reason]);
