@@ -2,7 +2,7 @@ import type { Pod } from '../api/builtin.ts';
 import type { DeepReadonly } from '../api/object.ts';
 import type { EventRecorder } from '../record/event-recorder.ts';
 import { LruMap } from '../util/lru-map.ts';
-import type { ContainerState } from './fake-container.ts';
+import type { ContainerState } from './container-state.ts';
 import type { StartProblem } from './pod-environment.ts';
 import { podText } from './pod-status.ts';
 

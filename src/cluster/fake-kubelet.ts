@@ -14,14 +14,17 @@ import { done, requeueAfter } from '../workqueue/outcome.ts';
 import type { Outcome } from '../workqueue/outcome.ts';
 import type { ClusterDeps } from './resource-monitors.ts';
 import { ContainerEvents } from './container-events.ts';
-import { LIVE, loggedRun, logOutput, programOf } from './fake-container.ts';
-import type { Forecast, LogOptions, LoggedRun, SimulatedProgram } from './fake-container.ts';
+import { loggedRun, streamLog } from './container-log.ts';
+import type { LogFollowing, LogOptions } from './container-log.ts';
+import { LIVE, programOf } from './simulated-program.ts';
+import type { SimulatedProgram } from './simulated-program.ts';
 import { kubeletApi } from './kubelet-api.ts';
 import type { LogRequest, LogResponse } from './kubelet-api.ts';
 import { podEnvironment } from './pod-environment.ts';
 import type { PodEnvironment } from './pod-environment.ts';
-import { containersAt, hasContainerStates, podStatus, waitingStatus } from './pod-status.ts';
-import type { PodContainer } from './pod-status.ts';
+import { containersAt } from './pod-containers.ts';
+import type { PodContainer } from './pod-containers.ts';
+import { hasContainerStates, podStatus, waitingStatus } from './pod-status.ts';
 import type { ContainerProcess, Kubelet, KubeletAnswer, ProcessRequest } from '../api/kubelet.ts';
 import { ContainerFiles } from './container-files.ts';
 import { podPorts } from './container-port.ts';
@@ -254,12 +257,12 @@ class FakeKubelet {
     const isFollowed = follow && !options.previous && state.kind === 'running';
     return {
       kind: 'log',
-      body: this.#log(program, run, {
-        known,
+      body: streamLog(program, run, {
+        nowMs: this.#clock.now(),
         elapsedMs: elapsedMs - offsetMs,
-        isFollowed,
         options,
         signal,
+        follow: isFollowed ? this.#follow(known, signal) : undefined,
       }),
     };
   }
@@ -288,17 +291,15 @@ class FakeKubelet {
         return runSession({ command, environment, files, tty, clock, gone }, streams);
       }
       const { signal } = streams;
-      const output = this.#log(
-        this.#program(known, pod, found),
-        { fromMs: state.sinceMs },
-        {
-          known,
-          elapsedMs: elapsedMs - offsetMs,
-          isFollowed: true,
-          options: NEW_OUTPUT,
-          signal,
-        },
-      );
+      const program = this.#program(known, pod, found);
+      const run = { fromMs: state.sinceMs };
+      const output = streamLog(program, run, {
+        nowMs: this.#clock.now(),
+        elapsedMs: elapsedMs - offsetMs,
+        options: NEW_OUTPUT,
+        signal,
+        follow: this.#follow(known, signal),
+      });
       for await (const bytes of output) await streams.stdout?.(bytes);
       return 0;
     };
@@ -315,35 +316,10 @@ class FakeKubelet {
     return { known, elapsedMs, found };
   }
 
-  /** Returns the log of a run until now, or while it is followed until the run ends. */
-  async *#log(
-    program: SimulatedProgram,
-    { fromMs, toMs }: LoggedRun,
-    request: LogState,
-  ): AsyncGenerator<Uint8Array, void, undefined> {
-    const { known, elapsedMs, isFollowed, options, signal } = request;
-    const startedMs = this.#clock.now() - elapsedMs + fromMs;
-    let reachedMs = (toMs ?? elapsedMs) - fromMs;
-    const bytes = logOutput(program, { startedMs, afterMs: -1, toMs: reachedMs }, options);
-    if (bytes.length > 0) yield bytes;
-    let leftBytes = (options.limitBytes ?? Infinity) - bytes.length;
-    if (!isFollowed) return signal?.throwIfAborted();
-    while (!known.gone.signal.aborted) {
-      const forecast = program.forecast(reachedMs);
-      const endMs = forecast.kind === 'ends' ? forecast.atMs : Infinity;
-      if (reachedMs >= endMs || leftBytes <= 0) break;
-      const nextMs = program.nextOutput(reachedMs) ?? Math.min(endMs, untilOf(forecast));
-      await this.#untilOver(known, nextMs - reachedMs, signal);
-      signal?.throwIfAborted();
-      if (known.gone.signal.aborted) break;
-      const part = { startedMs, afterMs: reachedMs, toMs: nextMs };
-      const all = { ...options, tailLines: undefined };
-      const more = logOutput(program, part, all).subarray(0, leftBytes);
-      if (more.length > 0) yield more;
-      leftBytes -= more.length;
-      reachedMs = nextMs;
-    }
-    signal?.throwIfAborted();
+  /** Returns how a response follows the log of a Pod until it is removed. */
+  #follow(known: KnownPod, signal: AbortSignal | undefined): LogFollowing {
+    const untilOver = (ms: number) => this.#untilOver(known, ms, signal);
+    return { gone: known.gone.signal, untilOver };
   }
 
   /** Returns the state of this Pod, not of an earlier Pod with the same name. */
@@ -507,23 +483,10 @@ function filesOf(
   return files;
 }
 
-/** State of a response to a log request. */
-interface LogState {
-  readonly known: KnownPod;
-  readonly elapsedMs: number;
-  readonly isFollowed: boolean;
-  readonly options: LogOptions;
-  readonly signal: AbortSignal | undefined;
-}
-
 /** Returns no variables for a Pod that needs too much work: its containers report it. */
 function withoutData(error: unknown): PodEnvironment {
   if (!(error instanceof OverBudget)) throw error;
   return { variables: new Map(), problems: [] };
-}
-
-function untilOf(forecast: Forecast): number {
-  return forecast.kind === 'runs' ? forecast.untilMs : forecast.atMs;
 }
 
 type PodStatus = NonNullable<Pod['status']>;

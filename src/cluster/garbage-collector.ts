@@ -2,7 +2,7 @@ import { isApiError } from '../api/api-error.ts';
 import { withoutFinalizer } from '../api/metadata.ts';
 import { objectKey } from '../api/object-key.ts';
 import type { DeepReadonly, KubernetesObject, OwnerReference } from '../api/object.ts';
-import { apiVersionOf, groupResourceOf } from '../api/resource.ts';
+import { groupResourceOf } from '../api/resource.ts';
 import type { Resource } from '../api/resource.ts';
 import type { Client } from '../client/client.ts';
 import type { EventRecorder } from '../record/event-recorder.ts';
@@ -14,8 +14,18 @@ import { WorkQueue } from '../workqueue/work-queue.ts';
 import { WorkerPool } from '../workqueue/worker-pool.ts';
 import type { Runnable } from '../util/runnable.ts';
 import type { ClusterDeps, ResourceMonitors } from './resource-monitors.ts';
+import {
+  FOREGROUND,
+  isElsewhere,
+  isNamedBy,
+  ownIdentity,
+  ownerText,
+  isDeletedInForeground,
+  blocks,
+  OwnerGraph,
+} from './owner-graph.ts';
+import type { GraphNode } from './owner-graph.ts';
 
-const FOREGROUND = 'foregroundDeletion';
 const ORPHAN = 'orphan';
 
 /** Maximum number of remembered deleted owners. */
@@ -79,7 +89,7 @@ export class GarbageCollector {
     const node = this.graph.get(uid);
     const dependents = this.graph.dependentsOf(uid);
     if (node && dependents.length > 0 && isCertain) {
-      this.#deletedOwners.set(identityOf(ownIdentity(node), node.namespace), true);
+      this.#deletedOwners.set(ownerText(ownIdentity(node), node.namespace), true);
     }
     this.graph.delete(uid);
     if (node) this.#enqueueRelated(node);
@@ -162,7 +172,7 @@ export class GarbageCollector {
       return isDeletedInForeground(cached) ? 'waiting' : 'present';
     }
     const { namespace } = node;
-    if ([undefined, namespace].some((at) => this.#deletedOwners.get(identityOf(reference, at)))) {
+    if ([undefined, namespace].some((at) => this.#deletedOwners.get(ownerText(reference, at)))) {
       return 'absent';
     }
     const resource = this.#deps.resolve(reference);
@@ -208,7 +218,7 @@ export class GarbageCollector {
     this.#deps.recorder.warning(
       { apiVersion, kind, metadata: { name, namespace, uid } },
       'OwnerRefInvalidNamespace',
-      `ownerRef ${identityOf(reference, namespace)} does not exist in namespace "${namespace ?? ''}"`,
+      `ownerRef ${ownerText(reference, namespace)} does not exist in namespace "${namespace ?? ''}"`,
     );
   }
 
@@ -270,101 +280,6 @@ export class GarbageCollector {
 
 /** `invalid`: the object is cluster-scoped, but the owner is namespaced. `unknown`: the kind is not served. */
 type OwnerState = 'present' | 'uncached' | 'waiting' | 'absent' | 'invalid' | 'unknown';
-
-/** Whether the owner is in a namespace, and the dependent is not in it. */
-function isElsewhere(dependent: GraphNode, owner: GraphNode): boolean {
-  return owner.namespace !== undefined && owner.namespace !== dependent.namespace;
-}
-
-/** Whether the apiVersion, kind, name and uid of a reference are those of the object. */
-function isNamedBy(reference: DeepReadonly<OwnerReference>, object: GraphNode): boolean {
-  return identityOf(reference, undefined) === identityOf(ownIdentity(object), undefined);
-}
-
-function ownIdentity({ resource, name, uid }: GraphNode): OwnerReference {
-  return { apiVersion: apiVersionOf(resource), kind: resource.kind, name, uid };
-}
-
-/** Returns the identity of an owner as kube-controller-manager prints it. */
-function identityOf(
-  { apiVersion, kind, name, uid }: DeepReadonly<OwnerReference>,
-  namespace: string | undefined,
-): string {
-  return `[${apiVersion}/${kind}, namespace: ${namespace ?? ''}, name: ${name}, uid: ${uid}]`;
-}
-
-function isDeletedInForeground(node: GraphNode): boolean {
-  return node.deleting && node.finalizers.includes(FOREGROUND);
-}
-
-function blocks(dependent: GraphNode, owner: string): boolean {
-  return dependent.owners.some(
-    (reference) => reference.uid === owner && reference.blockOwnerDeletion,
-  );
-}
-
-/** Object in the owner graph. */
-export interface GraphNode {
-  readonly uid: string;
-  readonly resource: Resource;
-  readonly name: string;
-  readonly namespace: string | undefined;
-  readonly owners: DeepReadonly<OwnerReference[]>;
-  readonly finalizers: readonly string[];
-  readonly deleting: boolean;
-}
-
-/** Owner references between cached objects, by uid. The dependents of missing owners are known too. */
-class OwnerGraph {
-  readonly #nodes = new Map<string, GraphNode>();
-  /** Uids of dependents by the uid of their owner. */
-  readonly #dependents = new Map<string, Set<string>>();
-
-  get(uid: string): GraphNode | undefined {
-    return this.#nodes.get(uid);
-  }
-
-  dependentsOf(uid: string): GraphNode[] {
-    return [...(this.#dependents.get(uid) ?? [])].flatMap((dependent) => {
-      const node = this.#nodes.get(dependent);
-      return node ? [node] : [];
-    });
-  }
-
-  set(resource: Resource, object: DeepReadonly<KubernetesObject>): GraphNode {
-    const { uid, name, namespace, ownerReferences = [], finalizers = [] } = object.metadata;
-    this.#unlink(this.#nodes.get(uid));
-    const node: GraphNode = {
-      uid,
-      resource,
-      name,
-      namespace,
-      owners: ownerReferences,
-      finalizers,
-      deleting: object.metadata.deletionTimestamp !== undefined,
-    };
-    this.#nodes.set(uid, node);
-    for (const owner of node.owners) {
-      const dependents = this.#dependents.get(owner.uid);
-      if (dependents) dependents.add(uid);
-      else this.#dependents.set(owner.uid, new Set([uid]));
-    }
-    return node;
-  }
-
-  delete(uid: string): void {
-    this.#unlink(this.#nodes.get(uid));
-    this.#nodes.delete(uid);
-  }
-
-  #unlink(node: GraphNode | undefined): void {
-    for (const owner of node?.owners ?? []) {
-      const dependents = this.#dependents.get(owner.uid);
-      dependents?.delete(node?.uid ?? '');
-      if (dependents?.size === 0) this.#dependents.delete(owner.uid);
-    }
-  }
-}
 
 const NAME = 'garbage-collector';
 

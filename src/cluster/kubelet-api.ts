@@ -1,5 +1,5 @@
 import type { HttpHandler, HttpRequest, HttpResponse } from '../util/http.ts';
-import type { LogOptions } from './fake-container.ts';
+import type { LogOptions } from './container-log.ts';
 
 /** Request for the log of a container. */
 export interface LogRequest {

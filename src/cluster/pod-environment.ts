@@ -5,7 +5,7 @@ import type { ConfigMap, Pod, Secret } from '../api/builtin.ts';
 import type { DeepReadonly } from '../api/object.ts';
 import type { Resource } from '../api/resource.ts';
 import type { ChildContext } from '../manager/child.ts';
-import { expandReferences } from './fake-container.ts';
+import { expandReferences } from './simulated-program.ts';
 import type { WorkBudget } from './work-budget.ts';
 
 type DataObject = ConfigMap | Secret;

@@ -17,7 +17,7 @@ import { requireWithinLimits, withDefaultLimits } from './limit-ranges.ts';
 import type { AdmissionContext, Match } from './matching.ts';
 import { isExempt, matchOf, prepareVersions, webhookCriteria } from './matching.ts';
 import type { PolicyFailure } from './policies.ts';
-import { bindingsOf, invocationsOf, prepareInvocation } from './policies.ts';
+import { policyVariables, invocationsOf, prepareInvocation } from './policies.ts';
 import { mutateByPolicy, requireMutated } from './mutating-policies.ts';
 import type { MutationStep } from './mutation.ts';
 import { mutateInOrder } from './mutation.ts';
@@ -214,7 +214,7 @@ export class Admission implements AdmissionChain {
     const conditions = conditionsOf(webhook);
     if (conditions.expressions.length === 0) return true;
     const applies = evaluateConditions(conditions, {
-      ...bindingsOf(attributes, match, this.#deps),
+      ...policyVariables(attributes, match, this.#deps),
       namespaceObject: undefined,
     });
     if (typeof applies === 'boolean') return applies;

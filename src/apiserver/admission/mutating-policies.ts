@@ -30,7 +30,7 @@ import {
 } from '../../cel/policy-environment.ts';
 import type { Match, AdmissionContext } from './matching.ts';
 import type { PolicyFailure, PolicyInvocation } from './policies.ts';
-import { bindingsOf, ignoresFailures, shownName } from './policies.ts';
+import { policyVariables, ignoresFailures, shownName } from './policies.ts';
 
 interface CompiledPolicy {
   readonly conditions: Conditions;
@@ -55,7 +55,7 @@ export async function mutateByPolicy(
   const { definition } = attributes;
   const { conditions, mutations } = compiledPolicy(policy);
   if (!attributes.object) return undefined;
-  const bindings = bindingsOf(attributes, match, context, param);
+  const bindings = policyVariables(attributes, match, context, param);
   const applies = evaluateConditions(conditions, bindings);
   if (applies === false) return undefined;
   if (applies !== true) {

@@ -109,7 +109,7 @@ export async function prepareInvocation(
 }
 
 /** Returns the values of the variables of a webhook or policy. */
-export function bindingsOf(
+export function policyVariables(
   attributes: Attributes,
   match: Match,
   context: AdmissionContext,

@@ -16,7 +16,7 @@ import {
 } from '../../cel/policy-environment.ts';
 import type { AdmissionContext } from './matching.ts';
 import type { PolicyFailure, PolicyInvocation } from './policies.ts';
-import { bindingsOf, ignoresFailures, shownName } from './policies.ts';
+import { policyVariables, ignoresFailures, shownName } from './policies.ts';
 
 /** Maximum length of a message, of the value of an audit annotation, and maximum number of audited failures. */
 const MAX_MESSAGE = 5 * 1024;
@@ -108,7 +108,7 @@ function evaluate(
   const { conditions, validations, annotations } = compiledPolicy(policy);
   const failed = <T>(failure: T): readonly T[] => (ignoresFailures(policy) ? [] : [failure]);
   const only = (problems: readonly Problem[]) => ({ problems, errors: [], values: [] });
-  const bindings = bindingsOf(attributes, match, context, param);
+  const bindings = policyVariables(attributes, match, context, param);
   const applies = evaluateConditions(conditions, bindings);
   if (applies === false) return only([]);
   if (applies !== true) return only(failed({ message: applies.error, index: 0 }));

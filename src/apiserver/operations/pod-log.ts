@@ -8,7 +8,7 @@ import { kubeletQuery } from './pod-log-options.ts';
 import { existing } from './read.ts';
 
 /** Maximum length of a kubelet's error text, in characters. */
-const LONGEST_COMPLAINT = 2000;
+const MAX_ERROR_LENGTH = 2000;
 
 /** `GET /log`: returns the output of a container from the kubelet of the Pod's node. */
 export async function readLog(call: Call): Promise<Answer> {
@@ -29,7 +29,7 @@ export async function readLog(call: Call): Promise<Answer> {
     ...(request.signal && { signal: request.signal }),
     longRunning: query.has('follow'),
   });
-  if (response.status < 200 || response.status > 206) throw await complaint(response, name);
+  if (response.status < 200 || response.status > 206) throw await kubeletError(response, name);
   return { kind: 'text', body: response.body };
 }
 
@@ -69,14 +69,14 @@ export function kubeletOf({ backend, definition }: Call, node: string): Kubelet 
 }
 
 /** Converts an error of the kubelet to a Status. */
-async function complaint(response: HttpResponse, name: string): Promise<StatusError> {
+async function kubeletError(response: HttpResponse, name: string): Promise<StatusError> {
   const decoder = new TextDecoder();
   let text = '';
   for await (const chunk of response.body) {
     text += decoder.decode(chunk, { stream: true });
-    if (text.length > LONGEST_COMPLAINT) break;
+    if (text.length > MAX_ERROR_LENGTH) break;
   }
-  text = text.slice(0, LONGEST_COMPLAINT);
+  text = text.slice(0, MAX_ERROR_LENGTH);
   const { status: code } = response;
   if (code === 400) return badRequest(text);
   if (code === 500) return internalError(text);

@@ -1,6 +1,6 @@
 import assert from 'node:assert/strict';
 import { describe, it } from 'node:test';
-import { SimulatedProgram } from '../../../src/cluster/fake-container.ts';
+import { SimulatedProgram } from '../../../src/cluster/simulated-program.ts';
 import { interpret } from '../../../src/cluster/shell.ts';
 
 const HOUR_MS = 3_600_000;

@@ -1,7 +1,8 @@
 import assert from 'node:assert/strict';
 import { describe, it } from 'node:test';
-import { logOutput, programOf } from '../../../src/cluster/fake-container.ts';
-import type { SimulatedProgram } from '../../../src/cluster/fake-container.ts';
+import { programOf } from '../../../src/cluster/simulated-program.ts';
+import { logOutput } from '../../../src/cluster/container-log.ts';
+import type { SimulatedProgram } from '../../../src/cluster/simulated-program.ts';
 
 const HOUR_MS = 3_600_000;
 

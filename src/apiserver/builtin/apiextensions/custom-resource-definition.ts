@@ -9,7 +9,7 @@ const crdColumn = column<CustomResourceDefinition>;
 
 const wideCrdColumn = wide<CustomResourceDefinition>;
 
-/** The kind that defines kinds. What it validates and establishes is added by who serves them. */
+/** The kind of CRDs. `withCrdRules` adds their validation, and `CrdLifecycle` serves the kinds that they define. */
 export const CUSTOM_RESOURCE_DEFINITION: BuiltinKind = {
   resource: 'apiextensions.k8s.io/customresourcedefinitions',
   tracksGeneration: true,

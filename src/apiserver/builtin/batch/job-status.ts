@@ -75,12 +75,7 @@ const RULES: readonly Rule[] = [
   },
   needs(['Failed', 'failedIndexes'], 'Failed', 'FailureTarget'),
   needs(['Complete', 'SuccessCriteriaMet'], 'Complete', 'SuccessCriteriaMet'),
-  {
-    of: ['finished', 'active'],
-    at: 'active',
-    text: 'active>0 is invalid for finished job',
-    isBroken: (job) => job.count('active') > 0 && job.isFinished,
-  },
+  finishedWithout('active'),
   {
     of: ['finished', 'startTime'],
     at: 'startTime',
@@ -111,12 +106,7 @@ const RULES: readonly Rule[] = [
     isBroken: (job) =>
       isSet(job.status, 'failedIndexes') && !isSet(job.spec, 'backoffLimitPerIndex'),
   },
-  {
-    of: ['finished', 'terminating'],
-    at: 'terminating',
-    text: 'terminating>0 is invalid for finished job',
-    isBroken: (job) => job.count('terminating') > 0 && job.isFinished,
-  },
+  finishedWithout('terminating'),
   {
     of: ['ready', 'active'],
     at: 'ready',
@@ -182,6 +172,16 @@ function exclusive(one: string, other: string, of: readonly string[] = [one, oth
     at: 'conditions',
     text: `cannot set ${one}=True and ${other}=true conditions`,
     isBroken: (job) => job.has(one) && job.has(other),
+  };
+}
+
+/** A finished Job has no Pods that a count of its status is about. */
+function finishedWithout(count: 'active' | 'terminating'): Rule {
+  return {
+    of: ['finished', count],
+    at: count,
+    text: `${count}>0 is invalid for finished job`,
+    isBroken: (job) => job.count(count) > 0 && job.isFinished,
   };
 }
 

@@ -178,70 +178,90 @@ function assignAddress(
   });
 }
 
-/** @throws {StatusError} 422 if a wanted port is outside the range, which no dry run looks at, or belongs to another Service */
+/** Gives the ports of a Service their node ports. An update leaves duplicates to validation. */
 function allocateNodePorts(
   service: ApiObject,
   spec: JsonObject,
-  { list, isDryRun }: HookContext,
+  context: HookContext,
   isUpdate: boolean,
 ): void {
-  const { name, namespace, uid } = service.metadata;
-  const taken = new Set(
-    list({ group: '', plural: 'services' })
-      .filter(({ metadata }) => metadata.uid !== uid)
-      .flatMap((other) => {
-        const spec = objectIn(other, 'spec') ?? {};
-        const ports = objectsIn(spec, 'ports').map((port) => numberIn(port, 'nodePort'));
-        return ports.concat(numberIn(spec, 'healthCheckNodePort'));
-      }),
-  );
-  const { first, last } = NODE_PORTS;
-  const count = last - first + 1;
+  const allocator = new NodePortAllocator(service, spec, context);
   const ports = objectsIn(spec, 'ports');
-  const own = new Set(ports.map((port) => numberIn(port, 'nodePort')));
-  const claim = (use: string): number => {
-    const start = hash(`${namespace}/${name}:${use}`) % count;
-    for (let offset = 0; offset < count; offset++) {
-      const port = first + ((start + offset) % count);
-      if (taken.has(port) || own.has(port)) continue;
-      taken.add(port);
-      return port;
-    }
-    throw internalError('failed to allocate a nodePort: range is full');
-  };
-  const isAutomatic =
-    textIn(spec, 'type') === 'NodePort' || spec['allocateLoadBalancerNodePorts'] !== false;
-  const take = (wanted: number, index: number) => {
-    const isOutside = !isDryRun && (wanted < first || wanted > last);
-    if (taken.has(wanted) || isOutside) {
-      const why = isOutside
-        ? `provided port is not in the valid range. The range of valid ports is ${first}-${last}`
-        : 'provided port is already allocated';
-      throw invalidError({ group: '', kind: 'Service' }, name, [
-        fieldError.invalid(`spec.ports[${index}].nodePort`, wanted, why),
-      ]);
-    }
-    // An update leaves duplicates to validation.
-    if (!isUpdate) taken.add(wanted);
-  };
+  // The protocols of one port of a Service share its node port: the first one that the client gives to any of them.
   const given = new Map<unknown, number>();
   for (const port of ports.toReversed()) {
     const wanted = numberIn(port, 'nodePort');
     if (wanted) given.set(port['port'], wanted);
   }
-  // The protocols of one port of a Service share its node port.
+  const isAutomatic =
+    textIn(spec, 'type') === 'NodePort' || spec['allocateLoadBalancerNodePorts'] !== false;
   const assigned = new Map<unknown, number>();
   for (const [index, port] of ports.entries()) {
-    const wanted = numberIn(port, 'nodePort') || given.get(port['port']);
     if (!numberIn(port, 'nodePort') && !isAutomatic) continue;
-    const known = assigned.get(port['port']);
-    if (wanted && wanted !== known) take(wanted, index);
-    port['nodePort'] = wanted ?? known ?? claim(String(port['port']));
-    assigned.set(port['port'], known ?? Number(port['nodePort']));
+    const number = port['port'];
+    const wanted = numberIn(port, 'nodePort') || given.get(number);
+    const shared = assigned.get(number);
+    if (wanted && wanted !== shared) allocator.allocate(wanted, index, isUpdate);
+    port['nodePort'] = wanted ?? shared ?? allocator.allocateNext(String(number));
+    assigned.set(number, shared ?? Number(port['nodePort']));
   }
   if (hasHealthCheckPort(spec) && !numberIn(spec, 'healthCheckNodePort')) {
-    spec['healthCheckNodePort'] = claim('healthCheck');
+    spec['healthCheckNodePort'] = allocator.allocateNext('healthCheck');
   }
+}
+
+/** Allocates node ports for one Service, beside those of all others. */
+class NodePortAllocator {
+  readonly #service: ApiObject['metadata'];
+  readonly #isDryRun: boolean;
+  readonly #taken: Set<number | undefined>;
+  /** Ports that the client gives to the Service. */
+  readonly #given: ReadonlySet<number | undefined>;
+
+  constructor({ metadata }: ApiObject, spec: JsonObject, { list, isDryRun }: HookContext) {
+    this.#service = metadata;
+    this.#isDryRun = isDryRun;
+    const others = list({ group: '', plural: 'services' }).filter(
+      (other) => other.metadata.uid !== metadata.uid,
+    );
+    this.#taken = new Set(others.flatMap((other) => nodePortsOf(objectIn(other, 'spec') ?? {})));
+    this.#given = new Set(objectsIn(spec, 'ports').map((port) => numberIn(port, 'nodePort')));
+  }
+
+  /** Returns a free port, which follows from the name of the Service and the use of the port. */
+  allocateNext(use: string): number {
+    const { first, last } = NODE_PORTS;
+    const count = last - first + 1;
+    const { namespace, name } = this.#service;
+    const start = hash(`${namespace}/${name}:${use}`) % count;
+    for (let offset = 0; offset < count; offset++) {
+      const port = first + ((start + offset) % count);
+      if (this.#taken.has(port) || this.#given.has(port)) continue;
+      this.#taken.add(port);
+      return port;
+    }
+    throw internalError('failed to allocate a nodePort: range is full');
+  }
+
+  /** @throws {StatusError} 422 if the port is outside the range, which no dry run looks at, or belongs to another Service */
+  allocate(port: number, index: number, mayRepeat: boolean): void {
+    const { first, last } = NODE_PORTS;
+    const isOutside = !this.#isDryRun && (port < first || port > last);
+    if (this.#taken.has(port) || isOutside) {
+      const why = isOutside
+        ? `provided port is not in the valid range. The range of valid ports is ${first}-${last}`
+        : 'provided port is already allocated';
+      throw invalidError({ group: '', kind: 'Service' }, this.#service.name, [
+        fieldError.invalid(`spec.ports[${index}].nodePort`, port, why),
+      ]);
+    }
+    if (!mayRepeat) this.#taken.add(port);
+  }
+}
+
+function nodePortsOf(spec: JsonObject): readonly (number | undefined)[] {
+  const ports = objectsIn(spec, 'ports').map((port) => numberIn(port, 'nodePort'));
+  return [...ports, numberIn(spec, 'healthCheckNodePort')];
 }
 
 export function takesNodePorts(spec: Readonly<JsonObject>): boolean {

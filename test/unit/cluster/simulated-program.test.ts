@@ -1,6 +1,7 @@
 import assert from 'node:assert/strict';
 import { test } from 'node:test';
-import { containerStateAt, programOf } from '../../../src/cluster/fake-container.ts';
+import { containerStateAt } from '../../../src/cluster/container-state.ts';
+import { programOf } from '../../../src/cluster/simulated-program.ts';
 
 const run = (...command: string[]) => programOf({ name: 'app', command });
 
