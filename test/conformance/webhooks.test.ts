@@ -69,6 +69,26 @@ async function install(
 const isMarked = (probe: Json) => probe.data?.mark !== undefined;
 const isRefused = (_probe: Json, status: number) => status >= 400;
 
+test('a webhook is called at the path of its URL without empty parts', async () => {
+  const namespace = await api.namespace();
+  const seen: string[] = [];
+  const clientConfig = webhooks.serve('/at/path', ({ uid }) => {
+    seen.push(uid);
+    return { allowed: true };
+  });
+  const hooks = ['//at/path', '/at//path', '/at/path/', '/./at/other/../path'].map((path, index) =>
+    webhook(
+      namespace,
+      { ...clientConfig, url: clientConfig.url.replace('/at/path', path) },
+      { name: `path${index}.example.com` },
+    ),
+  );
+  await install('Validating', namespace, hooks, (_probe, status) => status === 201);
+  seen.length = 0;
+  await api.made(api.post(configMaps(namespace), configMap('a')));
+  assert.equal(seen.length, hooks.length);
+});
+
 test('a validating webhook rejects writes with its status', async () => {
   const namespace = await api.namespace();
   const seen: Json[] = [];

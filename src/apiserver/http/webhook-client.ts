@@ -63,7 +63,7 @@ export class WebhookClient implements WebhookCaller {
     const origin = objectIn(client, 'service')
       ? `https://${url.hostname}:${url.port || HTTPS_PORT}`
       : url.origin;
-    const target = `${origin}${url.pathname}?timeout=${Math.ceil(timeoutMs / 1000)}s`;
+    const target = `${origin}${cleanPath(url.pathname)}?timeout=${Math.ceil(timeoutMs / 1000)}s`;
     try {
       return await withinTimeout({ clock, timeoutMs, signal }, async (limit) => {
         if (!run) return this.#post(client, url, target, { ...review, request }, limit);
@@ -151,6 +151,11 @@ function urlOf(client: JsonObject): URL {
   const port = numberIn(service, 'port') ?? HTTPS_PORT;
   const host = `${textIn(service, 'name')}.${textIn(service, 'namespace')}.svc`;
   return new URL(`https://${host}:${port}/${textIn(service, 'path').replace(/^\//, '')}`);
+}
+
+/** Removes empty parts of a path, as Go's client does: with them, many servers answer with a redirect. */
+function cleanPath(path: string): string {
+  return `/${path.split('/').filter(Boolean).join('/')}`;
 }
 
 function hostOf({ hostname }: URL): string {
