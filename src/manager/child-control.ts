@@ -125,7 +125,7 @@ export class ChildControl<O extends KubernetesObject, T extends KubernetesObject
       // The owner is about to be deleted with its namespace.
       if (isNamespaceTerminating(cause)) return undefined;
       if (reason === 'FailedPatch' && isReplaced(cause)) return undefined;
-      if (signal.aborted || isApiError(cause, 'alreadyExists')) throw cause;
+      if (signal.aborted || isApiError(cause, 'alreadyExists', 'conflict')) throw cause;
       const message = `${verb}: ${messageOf(cause)}`;
       return { reason, message, stalled: isApiError(cause, 'invalid'), cause };
     }

@@ -115,6 +115,8 @@ export async function ensureChild<T extends KubernetesObject>(
  * Deletes a child, and no other object of its name. Its dependents are deleted in the background.
  *
  * @returns false if it is already gone
+ * @throws {ApiError} `conflict` if another object has the name, or the server rejects the deletion for now; the sync must
+ * be retried, because a rejection causes no event
  */
 export async function deleteChild(
   { client, signal }: ChildContext,
@@ -128,8 +130,7 @@ export async function deleteChild(
     await client.delete(resource, { namespace, name }, options);
     return true;
   } catch (error) {
-    // A conflict: another object has the name.
-    if (isApiError(error, 'notFound', 'conflict')) return false;
+    if (isApiError(error, 'notFound')) return false;
     throw error;
   }
 }

@@ -103,8 +103,7 @@ async function removeFinalizers(
       const patch = { type: 'strategic', body: { metadata } } as const;
       await client.patch(PODS, pod.metadata, patch, { fieldManager: AT_COMPONENT, signal });
     } catch (error) {
-      // The event of the change or the deletion enqueues the key.
-      if (!isApiError(error, 'notFound', 'conflict')) throw error;
+      if (!isApiError(error, 'notFound')) throw error;
     }
   }
 }

@@ -294,7 +294,7 @@ describe('deleteChild', () => {
     await assert.rejects(fixture.live(), { kind: 'notFound' });
     assert.equal(await deleteChild(fixture, DEPLOYMENTS, child), false);
     await fixture.ensure(desiredDeployment(OWNER), undefined);
-    assert.equal(await deleteChild(fixture, DEPLOYMENTS, child), false);
+    await assert.rejects(deleteChild(fixture, DEPLOYMENTS, child), { kind: 'conflict' });
     assert.notEqual((await fixture.live()).metadata.uid, child.metadata.uid);
   });
 

@@ -173,7 +173,7 @@ describe('A sync of a Count', () => {
     fixture.pods.show(former);
     await bench.client.delete(PODS, former.metadata);
     const next = await bench.create(PODS, podDraft('test-count-0'));
-    await fixture.run();
+    await assert.rejects(fixture.run(), (error) => isApiError(error, 'conflict'));
     const present = await bench.get(PODS, 'test-count-0');
     assert.equal(present.metadata.uid, next.metadata.uid);
     assert.deepEqual(
