@@ -128,8 +128,9 @@ export class ViolationError extends Error {
 
 const DEFAULT_SCHEDULES = 500;
 
-/** Maximum number of steps of the schedule without faults. */
-const MAX_STEPS = 20_000;
+/** Steps that a schedule may have beyond those of the one without faults, and a multiple of those. */
+const MORE_STEPS = 1000;
+const STEPS_FACTOR = 5;
 
 /**
  * Searches for a schedule in which controllers violate a rule. The API server, the controllers and the actors of the
@@ -189,7 +190,6 @@ export async function explore(options: ExploreOptions): Promise<Exploration> {
     cluster: options.cluster ?? [],
     seed,
     invariants: options.invariants ?? {},
-    maxSteps: MAX_STEPS,
   });
   const report = new Report(budget);
   const expected = await runSchedule(world, withoutFaults, undefined);
@@ -197,6 +197,7 @@ export async function explore(options: ExploreOptions): Promise<Exploration> {
   const failed = failureOf(expected, expected);
   if (failed) throw new ViolationError(failed, report.schedules);
   await requireDeterminism(world, expected);
+  world.maxSteps = MORE_STEPS + STEPS_FACTOR * expected.trace.length;
   const attempt = async (plan: Plan) => {
     const run = await runSchedule(world, plan, expected.finalState);
     report.add(run);

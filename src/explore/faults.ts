@@ -1,3 +1,4 @@
+import type { Interference } from './other-client.ts';
 import type { Step, StepFault } from './step.ts';
 import { STATUS_CODES } from './step.ts';
 
@@ -12,10 +13,13 @@ import { STATUS_CODES } from './step.ts';
  * | `delay`  | the step happens 10 s later                                                                |
  * | `hurry`  | the next action of the scenario happens before the step                                    |
  * | `delete` | another client deletes an owned object before the step                                     |
+ * | `recreate` | another client replaces an owned object by one with the same name and no owner           |
+ * | `orphan` | another client removes the owner references of an owned object                             |
+ * | `mutate` | from now on, admission changes labels, annotations and images of the created resource      |
  *
  * and those of a `TransportFault`.
  */
-export type Fault = StepFault | 'crash' | 'late' | 'delay' | 'hurry' | 'delete';
+export type Fault = StepFault | Interference | 'crash' | 'late' | 'delay' | 'hurry' | 'mutate';
 
 /** A fault in the `nth` step of a participant with this label. */
 export interface Deviation {
@@ -28,16 +32,27 @@ export interface Deviation {
 /** All faults, in the order in which they are tried. */
 export const FAULTS: readonly Fault[] = [
   'crash',
+  'mutate',
   'reset',
+  ...STATUS_CODES,
   'late',
   'delay',
   'stale',
   'expire',
-  ...STATUS_CODES,
   'silence',
   'hurry',
   'delete',
+  'recreate',
+  'orphan',
 ];
+
+/** Faults after which the final state is another one than without faults. */
+const LASTING: ReadonlySet<Fault> = new Set<Fault>(['recreate', 'orphan', 'mutate']);
+
+/** Returns whether the final state must be that without faults. */
+export function isComparable(deviations: readonly Deviation[]): boolean {
+  return !deviations.some(({ fault }) => LASTING.has(fault));
+}
 
 /** Returns whether the fault has an effect in the step. */
 export function isApplicable(fault: Fault, { kind, call, isFaulty }: Step): boolean {
@@ -50,7 +65,11 @@ export function isApplicable(fault: Fault, { kind, call, isFaulty }: Step): bool
       return isExchange || kind === 'event';
     case 'hurry':
     case 'delete':
+    case 'recreate':
+    case 'orphan':
       return isExchange;
+    case 'mutate':
+      return kind === 'request' && call?.info?.verb === 'create';
     case 'reset':
       return isExchange || kind === 'event';
     case 'silence':

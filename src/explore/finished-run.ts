@@ -1,5 +1,6 @@
 import { createHash } from 'node:crypto';
 import type { Deviation, Fault } from './faults.ts';
+import { isComparable } from './faults.ts';
 import { finalStateOf } from './final-state.ts';
 import type { ChangeRecord } from './history.ts';
 import type { BrokenInvariant, Plan, TraceEntry, World } from './world.ts';
@@ -12,8 +13,8 @@ export interface FinishedRun {
   readonly finalState: readonly string[];
   readonly ending: 'quiet' | 'busy' | 'endless';
   readonly broken: BrokenInvariant | undefined;
-  /** Number of writes before nothing was left to do; later ones are those of the steady state. */
-  readonly settledWrites: number;
+  /** Writes after nothing was left to do, if the steady state was watched. */
+  readonly steadyWrites: readonly ChangeRecord[];
   /** Number of steps before nothing was left to do. */
   readonly settledSteps: number;
   /** Faults that struck. */
@@ -35,8 +36,8 @@ const STEADY_MS = 900_000;
 const LIMIT_MS = 3_600_000;
 
 /**
- * Runs one schedule to its end. With the final state of the undisturbed schedule, it waits longer until that is reached.
- * Without it, it watches the steady state.
+ * Runs one schedule to its end. If the final state must be `expected`, it waits longer until that is reached. Otherwise,
+ * it watches the steady state.
  */
 export async function runSchedule(
   world: World,
@@ -48,27 +49,32 @@ export async function runSchedule(
     quietMs: QUIET_MS,
     limitMs: LIMIT_MS,
   });
-  let finalState = finalStateOf(world.history);
+  const deviations = deviationsOf(world.trace);
+  const goal = isComparable(deviations) ? expected : undefined;
   const settledWrites = world.history.changes.length;
   const settledSteps = world.trace.length;
-  if (expected === undefined && ending === 'quiet') {
+  const isLasting = goal === undefined && ending === 'quiet';
+  if (isLasting) {
     const steady = await world.run(withoutFaults, { quietMs: Infinity, limitMs: STEADY_MS });
     ending = steady === 'endless' ? steady : ending;
   }
-  for (const quietMs of expected ? PATIENCE_MS : []) {
-    if (ending !== 'quiet' || isSame(finalState, expected)) break;
+  const steadyWrites = isLasting ? world.history.changes.slice(settledWrites) : [];
+  let finalState = finalStateOf(world.history);
+  for (const quietMs of goal ? PATIENCE_MS : []) {
+    if (ending !== 'quiet' || isSame(finalState, goal)) break;
     const later = await world.run(withoutFaults, { quietMs, limitMs: quietMs });
     ending = later === 'endless' ? later : ending;
     finalState = finalStateOf(world.history);
   }
   const { trace, broken } = world;
   const { changes } = world.history;
-  const deviations = trace.flatMap(({ fault, at, nth }) =>
-    fault === undefined ? [] : [{ fault, at, nth }],
-  );
   const hash = hashOf(trace, changes);
-  const settled = { settledWrites, settledSteps };
+  const settled = { steadyWrites, settledSteps };
   return { trace, changes, finalState, ending, broken, ...settled, deviations, hash };
+}
+
+function deviationsOf(trace: readonly TraceEntry[]): Deviation[] {
+  return trace.flatMap(({ fault, at, nth }) => (fault === undefined ? [] : [{ fault, at, nth }]));
 }
 
 /** Returns the plan in which exactly these faults strike. */

@@ -1,6 +1,7 @@
 import { controllerOf } from '../api/metadata.ts';
 import type { KubernetesObject } from '../api/object.ts';
 import { keyOf } from '../api/object-key.ts';
+import { isComparable } from './faults.ts';
 import { PROCESS } from './explored-process.ts';
 import { stateDifference } from './final-state.ts';
 import type { FinishedRun } from './finished-run.ts';
@@ -129,16 +130,16 @@ function neverSettles(run: FinishedRun): string | undefined {
 }
 
 function writesInSteadyState(run: FinishedRun): string | undefined {
-  const later = run.changes
-    .slice(run.settledWrites)
-    .filter((change) => isByProcess(change) && !isBackground(change));
+  const later = run.steadyWrites.filter((change) => isByProcess(change) && !isBackground(change));
   const [first] = later;
-  // Retries are still under way if a fault has changed the final state.
-  if (!first || run.deviations.length > 0) return undefined;
-  return `${later.length} writes after everything was done: ${first.by} ${describeChange(first)}`;
+  return (
+    first &&
+    `${later.length} writes after everything was done: ${first.by} ${describeChange(first)}`
+  );
 }
 
 function otherFinalState(run: FinishedRun, expected: FinishedRun): string | undefined {
+  if (!isComparable(run.deviations)) return undefined;
   const difference = stateDifference(expected.finalState, run.finalState);
   return difference === '' ? undefined : difference;
 }

@@ -15,12 +15,15 @@ export class Scheduler {
   #late: Step[] = [];
   /** Number of delayed steps. */
   #delayed = 0;
+  /** Owners of requests without a response, until the client gives up. */
+  readonly #silent = new Map<object, string>();
   /** Steps that were postponed. They are not postponed again. */
   readonly #postponed = new WeakSet<Step>();
 
   /** Whether steps other than timers are pending. */
   get isBusy(): boolean {
-    return this.#ready.length > 0 || this.#late.length > 0 || this.#delayed > 0;
+    const pending = this.#ready.length + this.#late.length + this.#delayed + this.#silent.size;
+    return pending > 0;
   }
 
   /** Labels of the steps that are ready, for the hash of a state. */
@@ -40,6 +43,15 @@ export class Scheduler {
   withdrawAllOf(owner: string): void {
     this.#ready = this.#ready.filter((step) => step.owner !== owner);
     this.#late = this.#late.filter((step) => step.owner !== owner);
+    for (const [request, sender] of this.#silent)
+      if (sender === owner) this.#silent.delete(request);
+  }
+
+  /** Waits for a client to give up a request. Returns a function that ends the wait. */
+  awaitTimeout(owner: string): () => void {
+    const request = {};
+    this.#silent.set(request, owner);
+    return () => void this.#silent.delete(request);
   }
 
   /** Takes the next step other than a timer. */
@@ -77,5 +89,6 @@ export class Scheduler {
     this.#ready = [];
     this.#late = [];
     this.#delayed = 0;
+    this.#silent.clear();
   }
 }

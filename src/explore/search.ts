@@ -16,6 +16,9 @@ const SECOND: readonly Fault[] = [...STALENESS, 'crash', 'late', 'reset'];
 /** Number of steps after a fault in which a stale view is tried with it. */
 const NEAR_STEPS = 4;
 
+/** Number of times that the server rejects a request. */
+const REJECTIONS = 3;
+
 /** Maximum number of faults in a random schedule. */
 const MAX_RANDOM_FAULTS = 4;
 
@@ -33,7 +36,7 @@ export function* search(
   const steps = expected.trace.slice(0, expected.settledSteps);
   for (const fault of FAULTS.filter(isSelected)) {
     for (const deviation of deviationsIn(steps, [fault])) {
-      const run = yield planOf([deviation]);
+      const run = yield planOf(typeof fault === 'number' ? repeated(deviation) : [deviation]);
       if (!FORGETTING.has(fault)) continue;
       const start = run.trace.findIndex(({ fault: struck }) => struck !== undefined) + 1;
       const later = run.trace.slice(start, run.settledSteps);
@@ -56,6 +59,14 @@ function deviationsIn(trace: readonly TraceEntry[], faults: readonly Fault[]): D
   return trace.flatMap(({ step, at, nth }) =>
     faults.flatMap((fault) => (isApplicable(fault, step) ? [{ fault, at, nth }] : [])),
   );
+}
+
+/** Rejects a request several times in a row: one rejection is often repaired by the next event. */
+function repeated(deviation: Deviation): readonly Deviation[] {
+  return Array.from({ length: REJECTIONS }, (_, index) => ({
+    ...deviation,
+    nth: deviation.nth + index,
+  }));
 }
 
 /** Lets up to four faults strike in random steps, half of them only in the order of steps. */

@@ -24,6 +24,12 @@ function describeFault(fault: Fault, { step }: TraceEntry): string {
       return `the next action happens before ${what}`;
     case 'delete':
       return `another client deletes an owned object before ${what}`;
+    case 'recreate':
+      return `another client replaces an owned object before ${what}`;
+    case 'orphan':
+      return `another client removes the owner of an object before ${what}`;
+    case 'mutate':
+      return `admission changes objects from ${what} on`;
     case 'reset':
       if (kind === 'event') return `the watch breaks at the ${label}`;
       return kind === 'response' ? `${what} is lost` : `the connection breaks before ${what}`;

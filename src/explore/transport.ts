@@ -51,8 +51,8 @@ export class SteppedTransport {
     return new Promise((resolve, reject) => {
       const exchange = new Exchange(request, reject);
       const send = (fault?: StepFault) => {
-        if (fault === 'silence') return;
-        if (fault === 'reset') reject(new ConnectionReset());
+        if (fault === 'silence') this.#await(exchange);
+        else if (fault === 'reset') reject(new ConnectionReset());
         else if (typeof fault === 'number') resolve(rejection(fault));
         else if (stale === 'refused') resolve(rejection(400));
         else this.#execute(stale ?? request, call, exchange, resolve);
@@ -79,13 +79,19 @@ export class SteppedTransport {
         this.#post('response', call, `response to ${call.text}`, exchange, (fault) => {
           if (fault !== undefined) watch?.abort(CUT);
           if (fault === 'reset') exchange.fail(new ConnectionReset());
-          else if (fault === undefined) resolve(received);
+          else if (fault === 'silence') this.#await(exchange);
+          else resolve(received);
         });
       },
       (error: unknown) => {
         if (this.#isOpen) exchange.fail(error);
       },
     );
+  }
+
+  /** Waits until the client gives up. */
+  #await(exchange: Exchange): void {
+    exchange.waits(this.#deps.scheduler.awaitTimeout(this.#deps.owner));
   }
 
   #openWatch(exchange: Exchange): AbortController {

@@ -1,22 +1,18 @@
-import { controllerOf } from '../api/metadata.ts';
 import type { KubernetesObject, NewObject } from '../api/object.ts';
-import type { Resource } from '../api/resource.ts';
-import { BUILTIN_KINDS } from '../apiserver/builtin/kinds.ts';
-import { WebhookClient } from '../apiserver/http/webhook-client.ts';
-import { ServerCore } from '../apiserver/server-core.ts';
-import { ObjectStore } from '../apiserver/storage/object-store.ts';
 import type { Client } from '../client/client.ts';
 import { HttpClient } from '../client/http-client.ts';
 import { ClusterControllers } from '../cluster/cluster-controllers.ts';
 import type { ControllerManagerOptions } from '../manager/run-controllers.ts';
 import type { Clock } from '../util/clock.ts';
-import { Es256Key } from '../util/es256-key.ts';
 import { silentLogger } from '../util/logger.ts';
 import { seededRandom } from '../util/seeded-random.ts';
 import { ExploredProcess, PROCESS } from './explored-process.ts';
 import { isBackground } from './api-call.ts';
 import type { Fault } from './faults.ts';
-import { History, objectsOf } from './history.ts';
+import { ExploredServer, SERVER } from './explored-server.ts';
+import { startAdmission } from './admission.ts';
+import { History } from './history.ts';
+import { interfere } from './other-client.ts';
 import type { ObservedState } from './history.ts';
 import { Scheduler } from './scheduler.ts';
 import type { Step } from './step.ts';
@@ -44,8 +40,6 @@ export interface WorldOptions {
   readonly cluster: readonly string[];
   readonly seed: number;
   readonly invariants: Readonly<Record<string, Invariant>>;
-  /** Maximum number of steps of one schedule. */
-  readonly maxSteps: number;
 }
 
 /** A step of a finished schedule. */
@@ -78,8 +72,6 @@ export interface BrokenInvariant {
 /** Time without activity after which the next action starts, in milliseconds. */
 const ACTION_PAUSE_MS = 5_000;
 
-const SERVER = 'https://explored';
-
 /**
  * API server, cluster controllers and processes in virtual time. Each schedule starts from the same objects, and runs one
  * step after another. Between two steps, all promise reactions run.
@@ -87,14 +79,10 @@ const SERVER = 'https://explored';
 export class World {
   readonly scheduler: Scheduler = new Scheduler();
   readonly history: History = new History(() => this.elapsedMs);
+  /** Maximum number of steps of a part of a schedule. */
+  maxSteps = 20_000;
   readonly #options: WorldOptions;
-  readonly #server: ServerCore;
-  readonly #store: ObjectStore;
-  readonly #client: Client;
-  #random: () => number;
-  #uids = 0;
-  #snapshot: ReturnType<ObjectStore['snapshot']>;
-  #base: ReturnType<typeof objectsOf>;
+  readonly #server: ExploredServer;
   #startMs = 0;
   #processes: ExploredProcess[] = [];
   #clusterTransport: SteppedTransport | undefined;
@@ -109,42 +97,20 @@ export class World {
 
   private constructor(options: WorldOptions) {
     this.#options = options;
-    this.#random = seededRandom(options.seed);
-    const clock = this.scheduler.time.clock('server');
-    const store = new ObjectStore({ onWrite: this.history.record });
-    this.#store = store;
-    this.#server = new ServerCore(
-      {
-        kinds: BUILTIN_KINDS,
-        clock,
-        random: () => this.#random(),
-        uid: () => `00000000-0000-4000-8000-${String(this.#uids++).padStart(12, '0')}`,
-        token: 'explored',
-      },
-      {
-        store,
-        webhooks: new WebhookClient({ store, clock, functions: {} }),
-        newTokenKey: () => new Es256Key('explored', 'service account tokens'),
-      },
-    );
-    const handler = this.#server.handler;
-    this.#client = new HttpClient({ handler, server: SERVER, clock, userAgent: 'scenario' });
-    this.#snapshot = store.snapshot();
-    this.#base = objectsOf(this.#snapshot);
+    this.#server = new ExploredServer(options.seed, this.scheduler.time, this.history);
   }
 
   /** Creates the objects of the scenario, and lets the cluster controllers see them. */
   static async create(options: WorldOptions): Promise<World> {
     const world = new World(options);
-    for (const object of options.scenario.objects) await world.#create(object);
+    for (const object of options.scenario.objects) await world.#server.create(object);
     if (options.cluster.length > 0) {
       world.#startCluster();
       await world.run(withoutFaults, { quietMs: ACTION_PAUSE_MS, limitMs: Infinity });
       world.#clusterTransport?.cut();
     }
     world.#startMs = world.elapsedMs;
-    world.#snapshot = world.#store.snapshot();
-    world.#base = objectsOf(world.#snapshot);
+    world.#server.save();
     return world;
   }
 
@@ -167,12 +133,9 @@ export class World {
     for (const process of this.#processes) process.kill();
     this.#clusterTransport?.cut();
     this.scheduler.reset(this.#startMs);
-    this.#server.faults.restore(this.#snapshot);
+    this.#server.restore();
     // Timers of the watches that ended.
     this.scheduler.reset(this.#startMs);
-    this.history.reset(this.#base);
-    this.#random = seededRandom(seed);
-    this.#uids = this.#base.size + 1_000;
     this.#trace = [];
     this.#counts = new Map();
     this.#actions = Object.entries(scenario.actions);
@@ -190,7 +153,7 @@ export class World {
         handler: this.#server.handler,
         controllers,
         isElected: replicas > 1,
-        expireHistory: () => this.#server.faults.expireHistory(),
+        expireHistory: () => this.#server.expireHistory(),
       });
       process.postStart(() => this.#staleRevision());
       return process;
@@ -207,7 +170,7 @@ export class World {
   ): Promise<'quiet' | 'busy' | 'endless'> {
     const { time } = this.scheduler;
     const endMs = this.elapsedMs + limitMs;
-    const endSteps = this.#trace.length + this.#options.maxSteps;
+    const endSteps = this.#trace.length + this.maxSteps;
     while (this.#trace.length < endSteps) {
       await settled();
       if (this.#failedAction) throw this.#failedAction;
@@ -270,7 +233,14 @@ export class World {
         await this.#interpose(plan);
         break;
       case 'delete':
-        await this.#deleteOwned();
+      case 'recreate':
+      case 'orphan':
+        await interfere(this.#server.client, this.history, fault);
+        await settled();
+        break;
+      case 'mutate':
+        this.history.writer = 'scenario';
+        if (step.call?.info) await startAdmission(this.#server.client, step.call.info);
         break;
       default:
         this.history.writer = owner;
@@ -309,7 +279,7 @@ export class World {
     const clock = this.scheduler.time.clock('scenario');
     const run = () => {
       this.#runningActions++;
-      action(this.#client, clock).then(
+      action(this.#server.client, clock).then(
         () => this.#runningActions--,
         (cause: unknown) => {
           this.#failedAction = new Error(`The action "${label}" of the scenario failed`, { cause });
@@ -317,31 +287,6 @@ export class World {
       );
     };
     this.scheduler.post({ kind: 'action', owner: 'scenario', label, isFaulty: false, run });
-  }
-
-  /** Deletes the first owned object, as another client. */
-  async #deleteOwned(): Promise<void> {
-    const owned = this.#ownedObject();
-    if (!owned) return;
-    this.history.writer = 'other client';
-    const { uid } = owned.object.metadata;
-    await this.#client.delete(owned.resource, owned.object.metadata, { uid });
-    await settled();
-  }
-
-  #ownedObject(): { readonly resource: Resource; readonly object: KubernetesObject } | undefined {
-    const change = this.history.changes.find(
-      ({ verb, object }) => verb === 'create' && controllerOf(object) !== undefined,
-    );
-    if (!change) return undefined;
-    const { resource: key, object } = change;
-    const resource = resourceOf(key, object);
-    const current = this.history
-      .list(resource, object.metadata.namespace)
-      .find(
-        ({ metadata }) => metadata.deletionTimestamp === undefined && controllerOf({ metadata }),
-      );
-    return current && { resource, object: current };
   }
 
   /** The revision before the last write of a process. */
@@ -381,37 +326,6 @@ export class World {
     );
     void cluster.run(new AbortController().signal);
   }
-
-  async #create(object: NewObject<KubernetesObject>): Promise<void> {
-    const { apiVersion, kind, metadata } = object as KubernetesObject;
-    const [group, version] = apiVersion.includes('/') ? apiVersion.split('/') : ['', apiVersion];
-    const plural = await this.#pluralOf(apiVersion, kind);
-    const namespaced = metadata.namespace !== undefined;
-    const resource: Resource = {
-      group: group ?? '',
-      version: version ?? '',
-      plural,
-      kind,
-      namespaced,
-    };
-    await this.#client.create(resource, object);
-  }
-
-  async #pluralOf(apiVersion: string, kind: string): Promise<string> {
-    const path = apiVersion.includes('/') ? `/apis/${apiVersion}` : `/api/${apiVersion}`;
-    const list = (await this.#client.raw({ path })) as {
-      readonly resources: readonly { readonly name: string; readonly kind: string }[];
-    };
-    const found = list.resources.find((each) => each.kind === kind && !each.name.includes('/'));
-    if (!found) throw new Error(`scenario: the server has no kind ${kind} in ${apiVersion}`);
-    return found.name;
-  }
-}
-
-function resourceOf(key: string, { apiVersion, kind, metadata }: KubernetesObject): Resource {
-  const [group = '', plural = ''] = key.split('/');
-  const version = apiVersion.split('/').at(-1) ?? '';
-  return { group, version, plural, kind, namespaced: metadata.namespace !== undefined };
 }
 
 /** Runs all promise reactions that are possible without I/O. */

@@ -2,13 +2,15 @@ import { PODS } from '../../src/api/builtin.ts';
 import type { Pod } from '../../src/api/builtin.ts';
 import { COUNTS } from '../../src/api/generated/count.ts';
 import type { Count } from '../../src/api/generated/count.ts';
+import { isApiError } from '../../src/api/api-error.ts';
 import { controllerOf, controllerReference } from '../../src/api/metadata.ts';
 import type { DeepReadonly, Draft } from '../../src/api/object.ts';
+import { objectKey } from '../../src/api/object-key.ts';
 import type { ObjectKey } from '../../src/api/object-key.ts';
 import type { Lister } from '../../src/cache/lister.ts';
 import type { Client } from '../../src/client/client.ts';
 import { Controller } from '../../src/manager/controller.ts';
-import type { ControllerKit } from '../../src/manager/run-controllers.ts';
+import type { ExploreOptions } from '../../src/explore/explore.ts';
 import { done, requeueAfter } from '../../src/workqueue/outcome.ts';
 import type { Outcome } from '../../src/workqueue/outcome.ts';
 import { countCrd, countDraft, NAME } from './test-cluster.ts';
@@ -16,7 +18,6 @@ import { countCrd, countDraft, NAME } from './test-cluster.ts';
 /** What a sync of a naive controller uses. */
 interface NaiveSync {
   readonly count: DeepReadonly<Count>;
-  readonly counts: Lister<Count>;
   readonly pods: Lister<Pod>;
   readonly client: Client;
 }
@@ -24,34 +25,46 @@ interface NaiveSync {
 /** A controller with a mistake that people make. */
 export interface NaiveController {
   readonly mistake: string;
-  readonly sync: (sync: NaiveSync) => Promise<Outcome | void>;
+  /** The rule that it violates. */
+  readonly rule: string;
+  /** Returns the handler of one process. */
+  readonly create: () => (sync: NaiveSync) => Promise<Outcome | void>;
+  /**
+   * What happens after the creation of a Count of 2 Pods.
+   * @default nothing
+   */
+  readonly later?: Readonly<Record<string, (client: Client) => Promise<unknown>>>;
 }
 
 export const COUNT_AT = { namespace: 'default', name: NAME } as const;
 
-/** Objects and actions with one Count of two Pods, for `explore`. */
-export const COUNT_SCENARIO = {
+/** Returns the options of `explore` for one Count of 2 Pods and a naive controller. */
+export function naiveOptions({ create, later }: NaiveController): ExploreOptions {
+  return {
+    ...COUNT_SCENARIO,
+    scenario: { ...COUNT_SCENARIO.scenario, ...later },
+    controllers: (kit) => {
+      const counts = kit.informers.for(COUNTS);
+      const pods = kit.informers.for(PODS);
+      const sync = create();
+      const run = async (key: ObjectKey, { client }: { readonly client: Client }) => {
+        const count = counts.lister.get(key);
+        return (count && (await sync({ count, pods: pods.lister, client }))) ?? done();
+      };
+      const controller = new Controller(kit, { name: 'naive', kind: 'Count', sync: run });
+      return [controller.for(counts).owns(pods, COUNTS)];
+    },
+  };
+}
+
+/** One Count of two Pods. */
+export const COUNT_SCENARIO: Pick<ExploreOptions, 'objects' | 'scenario'> = {
   objects: [countCrd()],
   scenario: {
     'a user creates a Count of 2 Pods': (client: Client) =>
       client.create(COUNTS, countDraft('default', { count: 2 })),
   },
 };
-
-/** Returns the function that builds the controller. */
-export function naive({ sync }: NaiveController): (kit: ControllerKit) => Controller[] {
-  return (kit) => {
-    const counts = kit.informers.for(COUNTS);
-    const pods = kit.informers.for(PODS);
-    const run = async (key: ObjectKey, { client }: { readonly client: Client }) => {
-      const count = counts.lister.get(key);
-      if (!count) return done();
-      return (await sync({ count, counts: counts.lister, pods: pods.lister, client })) ?? done();
-    };
-    const controller = new Controller(kit, { name: 'naive', kind: 'Count', sync: run });
-    return [controller.for(counts).owns(pods, COUNTS)];
-  };
-}
 
 /** Returns the Pods that a Count owns in the cache. */
 export function ownedPods({ count, pods }: NaiveSync): readonly DeepReadonly<Pod>[] {
@@ -78,64 +91,183 @@ function writeReplicas({ count, client }: NaiveSync, replicas: number): Promise<
   return client.patch(COUNTS, count.metadata, patch, { subresource: 'status' });
 }
 
-async function createMissing(sync: NaiveSync): Promise<number> {
+/** Creates Pods with generated names until the cache and this sync have the desired number. */
+async function createMissing(sync: NaiveSync): Promise<void> {
   const { count, client } = sync;
-  const owned = ownedPods(sync).length;
-  for (let index = owned; index < count.spec.count; index++) {
+  for (let index = ownedPods(sync).length; index < count.spec.count; index++) {
     await client.create(PODS, podOf(count, { generateName: 'web-' }));
   }
-  return owned;
 }
 
-export const CREATES_WITHOUT_NAMES: NaiveController = {
+/** Creates the Pods `NAME-0` and so on that are not in the cache. */
+async function createNamed(
+  { count, pods, client }: NaiveSync,
+  onError: (error: unknown, name: string) => Promise<unknown>,
+): Promise<void> {
+  for (let index = 0; index < count.spec.count; index++) {
+    const name = `${count.metadata.name}-${index}`;
+    if (pods.get(objectKey('default', name))) continue;
+    await client
+      .create(PODS, podOf(count, { name }))
+      .catch((error: unknown) => onError(error, name));
+  }
+}
+
+const FINALIZER = 'example.com/pods';
+
+function patchMetadata({ count, client }: NaiveSync, metadata: object): Promise<unknown> {
+  return client.patch(COUNTS, count.metadata, { type: 'merge', body: { metadata } });
+}
+
+const rethrow = (cause: unknown) => Promise.reject(cause);
+
+const SETTLES = 'the controllers settle';
+const FINAL_STATE = 'the final state is that of a run without faults';
+
+export const CREATES_FROM_CACHE: NaiveController = {
   mistake: 'creates objects with generated names from a cache',
-  sync: async (sync) => void (await createMissing(sync)),
+  rule: 'nothing is created twice',
+  create: () => createMissing,
 };
 
-/** Mistakes that are found. */
+/** Mistakes that people make. */
 export const NAIVE_CONTROLLERS: readonly NaiveController[] = [
-  CREATES_WITHOUT_NAMES,
+  CREATES_FROM_CACHE,
   {
-    mistake: 'creates without a check, and takes any error for success',
-    sync: async ({ count, client }) => {
-      for (let index = 0; index < count.spec.count; index++) {
-        await client
-          .create(PODS, podOf(count, { name: `${count.metadata.name}-${index}` }))
-          .catch(() => undefined);
+    mistake: 'takes any error of a create for success',
+    rule: FINAL_STATE,
+    create: () => (sync) => createNamed(sync, () => Promise.resolve()),
+  },
+  {
+    mistake: 'gives up after an invalid request',
+    rule: FINAL_STATE,
+    create: () => (sync) =>
+      createNamed(sync, async (error) => {
+        if (!isApiError(error, 'invalid')) throw error;
+      }),
+  },
+  {
+    mistake: 'writes the number of Pods that its cache happens to have, once',
+    rule: FINAL_STATE,
+    create: () => async (sync) => {
+      await createNamed(sync, rethrow);
+      if (!sync.count.status) await writeReplicas(sync, ownedPods(sync).length);
+    },
+  },
+  {
+    mistake: 'records in the status that it has created, before it creates',
+    rule: FINAL_STATE,
+    create: () => async (sync) => {
+      if (sync.count.status?.replicas === sync.count.spec.count) return;
+      await writeReplicas(sync, sync.count.spec.count);
+      await createNamed(sync, rethrow);
+    },
+  },
+  {
+    mistake: 'remembers in memory that it has created, before it has',
+    rule: FINAL_STATE,
+    create: () => {
+      const created = new Set<string>();
+      return async (sync) => {
+        if (created.has(sync.count.metadata.uid)) return;
+        created.add(sync.count.metadata.uid);
+        await createNamed(sync, rethrow);
+      };
+    },
+  },
+  {
+    mistake: 'names objects by a counter in memory',
+    rule: FINAL_STATE,
+    create: () => {
+      let next = 0;
+      return async (sync) => {
+        for (let index = ownedPods(sync).length; index < sync.count.spec.count; index++) {
+          await sync.client
+            .create(PODS, podOf(sync.count, { name: `web-${next++}` }))
+            .catch((error: unknown) => {
+              if (!isApiError(error, 'alreadyExists')) throw error;
+            });
+        }
+      };
+    },
+  },
+  {
+    mistake: 'does not look at a Count again after its first status',
+    rule: FINAL_STATE,
+    create: () => async (sync) => {
+      if (sync.count.status) return;
+      await createNamed(sync, rethrow);
+      await writeReplicas(sync, sync.count.spec.count);
+    },
+    later: {
+      'the user scales it to 1': (client) =>
+        client.patch(COUNTS, COUNT_AT, { type: 'merge', body: { spec: { count: 1 } } }),
+    },
+  },
+  {
+    mistake: 'removes the finalizer before it has cleaned up',
+    rule: FINAL_STATE,
+    create: () => async (sync) => {
+      const { count, client } = sync;
+      const { deletionTimestamp, finalizers = [] } = count.metadata;
+      if (deletionTimestamp === undefined) {
+        if (finalizers.length === 0) await patchMetadata(sync, { finalizers: [FINALIZER] });
+        return createNamed(sync, rethrow);
       }
+      const owned = ownedPods(sync);
+      await patchMetadata(sync, { finalizers: [] });
+      for (const pod of owned) await client.delete(PODS, pod.metadata);
+    },
+    later: { 'the user deletes it': (client) => client.delete(COUNTS, COUNT_AT) },
+  },
+  {
+    mistake: 'adopts objects by their names',
+    rule: 'only own objects are changed or deleted',
+    create: () => (sync) =>
+      createNamed(sync, async (error, name) => {
+        if (!isApiError(error, 'alreadyExists')) throw error;
+        const ownerReferences = [controllerReference(sync.count)];
+        const body = { metadata: { ownerReferences } };
+        await sync.client.patch(PODS, { namespace: 'default', name }, { type: 'merge', body });
+      }),
+  },
+  {
+    mistake: 'replaces Pods whose image is not the one that it asked for',
+    rule: 'the writes of each object are bounded',
+    create: () => async (sync) => {
+      for (const pod of ownedPods(sync)) {
+        if (pod.spec?.containers[0]?.image === sync.count.spec.name) continue;
+        await sync.client.delete(PODS, pod.metadata);
+      }
+      await createNamed(sync, rethrow);
     },
   },
   {
-    mistake: 'writes the status from the cache before its own Pods are in it',
-    sync: async (sync) => {
-      if ((sync.count.status?.replicas ?? -1) >= 0) return;
-      await createMissing(sync);
-      await writeReplicas(sync, ownedPods(sync).length);
+    mistake: 'ignores a conflict when it writes the status',
+    rule: FINAL_STATE,
+    create: () => async (sync) => {
+      await createNamed(sync, rethrow);
+      if (sync.count.status?.replicas === sync.count.spec.count) return;
+      await writeReplicas(sync, sync.count.spec.count).catch((error: unknown) => {
+        if (!isApiError(error, 'conflict')) throw error;
+      });
     },
   },
   {
-    mistake: 'remembers in the status that it has created, before it has',
-    sync: async (sync) => {
-      const { count } = sync;
-      if (count.status?.replicas === count.spec.count) return;
-      await writeReplicas(sync, count.spec.count);
-      await createMissing(sync);
+    mistake: 'requeues without a backoff after a name collision',
+    rule: SETTLES,
+    create: () => async (sync) => {
+      let isTaken = false;
+      await createNamed(sync, async () => void (isTaken = true));
+      return isTaken ? requeueAfter(1) : done();
     },
   },
   {
-    mistake: 'writes the status in every sync',
-    sync: async ({ count, client }) => {
-      const annotations = { turn: String(Number(count.metadata.annotations?.['turn'] ?? 0) + 1) };
-      const patch = { type: 'merge', body: { metadata: { annotations } } } as const;
-      await client.patch(COUNTS, count.metadata, patch);
-    },
-  },
-  {
-    mistake: 'requeues at once while nothing changes',
-    sync: async ({ count, client }) => {
-      const body = { metadata: { labels: { at: count.metadata.resourceVersion } } };
-      await client.patch(COUNTS, count.metadata, { type: 'merge', body });
-      return requeueAfter(1);
+    mistake: 'changes the object in every sync',
+    rule: 'nothing is written in steady state',
+    create: () => async (sync) => {
+      const turn = Number(sync.count.metadata.annotations?.['turn'] ?? 0) + 1;
+      await patchMetadata(sync, { annotations: { turn: String(turn) } });
     },
   },
 ];

@@ -7,8 +7,8 @@ import type { ExploreOptions } from '../../../src/explore/explore.ts';
 import {
   COUNT_AT,
   COUNT_SCENARIO,
-  CREATES_WITHOUT_NAMES,
-  naive,
+  CREATES_FROM_CACHE,
+  naiveOptions,
 } from '../../support/naive-controllers.ts';
 
 const COUNT: ExploreOptions = {
@@ -34,7 +34,7 @@ describe('explore', () => {
   });
 
   it('tells and repeats the shortest schedule in which a rule does not hold', async () => {
-    const options = { ...COUNT_SCENARIO, controllers: naive(CREATES_WITHOUT_NAMES) };
+    const options = naiveOptions(CREATES_FROM_CACHE);
     const found = await violation({ ...options, faults: ['crash', 'stale'] });
     assert.equal(found.rule, 'nothing is created twice');
     assert.equal(found.replay.length, 2);
@@ -55,19 +55,14 @@ describe('explore', () => {
 
   it('reports controllers that differ from run to run', async () => {
     let runs = 0;
-    const sync = CREATES_WITHOUT_NAMES.sync;
-    const options = {
-      ...COUNT_SCENARIO,
-      controllers: naive({
-        mistake: 'counts its runs',
-        sync: async (one) => {
-          const body = { metadata: { annotations: { run: String(runs++) } } };
-          if (!one.count.metadata.annotations)
-            await one.client.patch(COUNTS, COUNT_AT, { type: 'merge', body });
-          return sync(one);
-        },
-      }),
-    };
+    const options = naiveOptions({
+      ...CREATES_FROM_CACHE,
+      create: () => async (sync) => {
+        const body = { metadata: { annotations: { run: String(runs++) } } };
+        if (sync.count.metadata.annotations) return;
+        await sync.client.patch(COUNTS, COUNT_AT, { type: 'merge', body });
+      },
+    });
     await assert.rejects(explore(options), /two runs of one schedule differ/);
   });
 });

@@ -1,0 +1,115 @@
+import type { KubernetesObject, NewObject } from '../api/object.ts';
+import type { Resource } from '../api/resource.ts';
+import { BUILTIN_KINDS } from '../apiserver/builtin/kinds.ts';
+import { WebhookClient } from '../apiserver/http/webhook-client.ts';
+import { ServerCore } from '../apiserver/server-core.ts';
+import { ObjectStore } from '../apiserver/storage/object-store.ts';
+import type { StoreSnapshot } from '../apiserver/storage/store-log.ts';
+import type { Client } from '../client/client.ts';
+import { HttpClient } from '../client/http-client.ts';
+import { Es256Key } from '../util/es256-key.ts';
+import type { HttpHandler } from '../util/http.ts';
+import { seededRandom } from '../util/seeded-random.ts';
+import { ADMISSION_URL, admit } from './admission.ts';
+import type { History } from './history.ts';
+import { objectsOf } from './history.ts';
+import type { VirtualTime } from './virtual-time.ts';
+
+export const SERVER = 'https://explored';
+
+/** The API server of all schedules, which returns to the same objects, uids and random numbers before each. */
+export class ExploredServer {
+  readonly handler: HttpHandler;
+  /** Client of the scenario, whose requests are no steps. */
+  readonly client: Client;
+  readonly #server: ServerCore;
+  readonly #store: ObjectStore;
+  readonly #history: History;
+  readonly #seed: number;
+  #random: () => number;
+  #uids = 0;
+  #snapshot: StoreSnapshot;
+  #snapshotUids = 0;
+  #base: ReturnType<typeof objectsOf> = new Map();
+
+  constructor(seed: number, time: VirtualTime, history: History) {
+    this.#seed = seed;
+    this.#random = seededRandom(seed);
+    this.#history = history;
+    const clock = time.clock('server');
+    const store = new ObjectStore({ onWrite: history.record });
+    this.#store = store;
+    this.#server = new ServerCore(
+      {
+        kinds: BUILTIN_KINDS,
+        clock,
+        random: () => this.#random(),
+        uid: () => `00000000-0000-4000-8000-${String(this.#uids++).padStart(12, '0')}`,
+        token: 'explored',
+      },
+      {
+        store,
+        webhooks: new WebhookClient({ store, clock, functions: { [ADMISSION_URL]: admit } }),
+        newTokenKey: () => new Es256Key('explored', 'service account tokens'),
+      },
+    );
+    this.handler = this.#server.handler;
+    this.client = new HttpClient({
+      handler: this.handler,
+      server: SERVER,
+      clock,
+      userAgent: 'scenario',
+    });
+    this.#snapshot = store.snapshot();
+  }
+
+  /** Revision of the last write. */
+  get revision(): number {
+    return this.#server.revision;
+  }
+
+  /** Makes the current objects those at the start of each schedule. */
+  save(): void {
+    this.#snapshot = this.#store.snapshot();
+    this.#snapshotUids = this.#uids;
+    this.#base = objectsOf(this.#snapshot);
+  }
+
+  restore(): void {
+    this.#server.faults.restore(this.#snapshot);
+    this.#history.reset(this.#base);
+    this.#random = seededRandom(this.#seed);
+    this.#uids = this.#snapshotUids;
+  }
+
+  /** Ends the history, so that no watch can resume. */
+  expireHistory(): void {
+    this.#server.faults.expireHistory();
+  }
+
+  /** Creates an object of any kind that the server has. */
+  async create(object: NewObject<KubernetesObject>): Promise<void> {
+    const { apiVersion, kind, metadata } = object as KubernetesObject;
+    const [group, version] = apiVersion.includes('/') ? apiVersion.split('/') : ['', apiVersion];
+    const plural = await this.#pluralOf(apiVersion, kind);
+    const namespaced = metadata.namespace !== undefined;
+    const resource: Resource = {
+      group: group ?? '',
+      version: version ?? '',
+      plural,
+      kind,
+      namespaced,
+    };
+    await this.client.create(resource, object);
+  }
+
+  async #pluralOf(apiVersion: string, kind: string): Promise<string> {
+    const path = apiVersion.includes('/') ? `/apis/${apiVersion}` : `/api/${apiVersion}`;
+    const list = (await this.client.raw({ path })) as {
+      readonly resources: readonly { readonly name: string; readonly kind: string }[];
+    };
+    const found = list.resources.find((each) => each.kind === kind && !each.name.includes('/'));
+    if (!found) throw new Error(`explore: the server has no kind ${kind} in ${apiVersion}`);
+    return found.name;
+  }
+}
