@@ -17,7 +17,7 @@ import type { ServerOptions } from '../program/servers.ts';
 import { debugPage } from '../../serving/page/debug-page.ts';
 import type { EmbeddedCluster } from '../embedded/embedded-cluster.ts';
 import { startEmbeddedCluster } from '../embedded/embedded-cluster.ts';
-import { EXIT_FAILURE, EXIT_OK } from '../common/errors.ts';
+import { EXIT_FAILURE, EXIT_INTERRUPTED, EXIT_OK } from '../common/errors.ts';
 import { parseFlags } from '../flags/flag-parser.ts';
 import { temporaryKubeconfig } from '../embedded/kubeconfig-file.ts';
 import { createLogger, standardError } from '../logs/logging.ts';
@@ -38,6 +38,7 @@ const NAMESPACE = 'default';
  * Runs the whole system in one process, over HTTPS as in production: an API server, cluster controllers, the
  * daemon with its own kubeconfig, and a user. Prints what happens and checks the results.
  *
+ * @returns 130 if the user interrupted it
  * @throws {UsageError} on an unknown controller
  */
 export async function demo(
@@ -70,12 +71,12 @@ export async function demo(
       await kubeconfig.remove();
     }
   } catch (error) {
-    if (signal.aborted) throw new Error('The demo was interrupted', { cause: error });
-    throw error;
+    if (!signal.aborted) throw error;
   } finally {
     await cluster.close();
   }
-  return printer.failed === 0 ? EXIT_OK : EXIT_FAILURE;
+  if (printer.failed > 0) return EXIT_FAILURE;
+  return signal.aborted ? EXIT_INTERRUPTED : EXIT_OK;
 }
 
 interface DemoRun {
@@ -133,9 +134,12 @@ async function runScenariosWithDaemon(
     ...(web ? [`--debug-bind-address=127.0.0.1:${web.port}`] : []),
   ];
   let stopMs = 0;
+  /** Errors until the user tries commands of their own, which are not judged. */
+  let count: number | undefined;
+  const page = web && `Open http://127.0.0.1:${web.port}/debug/ in a browser.`;
   printer.heading('Start the daemon, as in production');
   printer.command(`crd-controller ${args.join(' ')}`);
-  if (web) context.print(`Open http://127.0.0.1:${web.port}/debug/ in a browser.`);
+  if (page) context.print(page);
   await runAll(
     [
       (ended) => observer.run(ended),
@@ -143,7 +147,9 @@ async function runScenariosWithDaemon(
       async (ended) => {
         const succeeded = await runner.run(ended);
         if (succeeded && keep && (await runner.applySamples(ended))) {
+          count = errors();
           context.print(`\n${exportLine(kubeconfig)}\n`);
+          if (page) context.print(page);
           printer.note('Try kubectl get, scale, edit, describe and delete. Press Ctrl-C to stop.');
           await untilAborted(ended);
         }
@@ -156,7 +162,7 @@ async function runScenariosWithDaemon(
   const tookMs = Math.round(systemClock.monotonic() - stopMs);
   printer.heading('Stop the daemon');
   printer.check(`The daemon stops within ${formatDuration(tookMs)}`);
-  const count = errors();
+  count ??= errors();
   printer.check(
     'The daemon logged no unexpected error',
     count === 0 ? undefined : `it logged ${count}; run the demo with -v=2 for details`,

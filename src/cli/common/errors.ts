@@ -7,6 +7,8 @@ export const EXIT_OK = 0;
 export const EXIT_FAILURE = 1;
 /** The command line, the environment or a file is invalid, or a port is in use. A retry does not help. */
 export const EXIT_USAGE = 2;
+/** The user interrupted the command, as shells report SIGINT. */
+export const EXIT_INTERRUPTED = 130;
 
 /**
  * Invalid input of the user. The message says what is wrong and how to correct it. It is shown without a

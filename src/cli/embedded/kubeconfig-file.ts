@@ -8,7 +8,7 @@ import { hasErrorCode, isRecord } from '../../util/values.ts';
 import { systemClock } from '../../util/clock.ts';
 import type { Clock } from '../../util/clock.ts';
 import type { Certificate } from '../../util/x509.ts';
-import { errorText, UsageError } from '../common/errors.ts';
+import { errorText, onPath, UsageError } from '../common/errors.ts';
 
 /** First line of every kubeconfig that this program writes. kubectl removes it. */
 const MARKER = '# Written by crd-controller, which may write it again.';
@@ -121,7 +121,11 @@ export async function writeKubeconfig(
 export async function temporaryKubeconfig(
   kubeconfig: object,
 ): Promise<{ readonly path: string; remove(): Promise<void> }> {
-  const folder = await mkdtemp(join(tmpdir(), 'crd-controller-'));
+  const parent = tmpdir();
+  const folder = await onPath(
+    `cannot write to the temporary folder ${parent}; set TMPDIR to another one`,
+    () => mkdtemp(join(parent, 'crd-controller-')),
+  );
   const path = await writeKubeconfig(join(folder, 'kubeconfig'), kubeconfig);
   return { path, remove: () => rm(folder, { recursive: true, force: true }) };
 }

@@ -23,6 +23,8 @@ export interface DaemonView {
   readonly residentBytes: number | undefined;
   readonly heapBytes: number | undefined;
   readonly loopLagMs: number | undefined;
+  /** What needs attention, the worst first. */
+  readonly attention: NonNullable<QueuesPage['attention']>;
   readonly queues: readonly QueueView[];
   /** The first keys of each state and queue. */
   readonly keys: readonly KeyView[];
@@ -33,6 +35,10 @@ export interface DaemonView {
 
 export interface QueueView {
   readonly controller: string;
+  /** Objects by their condition. */
+  readonly objects: QueuesPage['controllers'][number]['objects'];
+  /** Start of the last sync that failed, RFC 3339. */
+  readonly lastFailureAt: string | undefined;
   readonly ready: number;
   readonly delayed: number;
   readonly running: number;
@@ -123,13 +129,13 @@ function daemonView(fetchSnapshot: DaemonSnapshot, first: DaemonSnapshot): Daemo
   const { status, queues, metrics } = fetchSnapshot;
   const isFirst = fetchSnapshot === first;
   const windowMs = isFirst ? status.upMs : fetchSnapshot.atMs - first.atMs;
-  const perSecond = (name: string, labels: Readonly<Record<string, string>> = {}) => {
+  const perSecond: PerSecond = (name, labels = {}) => {
     const now = metrics.value(name, labels);
     if (now === undefined || windowMs <= 0) return undefined;
     const before = isFirst ? 0 : (first.metrics.value(name, labels) ?? 0);
     return (Math.max(0, now - before) * 1000) / windowMs;
   };
-  const quantileMs = (name: string, controller: string, share: number) => {
+  const quantileMs: QuantileMs = (name, controller, share) => {
     const labels = { controller };
     const before = isFirst ? undefined : first.metrics.buckets(name, labels);
     const value = quantile(observedSince(before, metrics.buckets(name, labels)), share);
@@ -143,26 +149,43 @@ function daemonView(fetchSnapshot: DaemonSnapshot, first: DaemonSnapshot): Daemo
     residentBytes: metrics.value('process_resident_memory_bytes'),
     heapBytes: metrics.value('nodejs_heap_size_used_bytes'),
     loopLagMs: lag === undefined ? undefined : lag * 1000,
-    queues: queues.controllers.map(({ controller, ready, delayed, processing, hotLoops }) => ({
-      controller,
-      ready: ready.count,
-      delayed: delayed.count,
-      running: processing.count,
-      limit: metrics.value('controller_runtime_max_concurrent_reconciles', { controller }),
-      hotLoops: hotLoops.length,
-      addsPerSecond: perSecond('workqueue_adds_total', { controller }),
-      retriesPerSecond: perSecond('workqueue_retries_total', { controller }),
-      errorsPerSecond: perSecond('controller_runtime_reconcile_errors_total', { controller }),
-      waitP50Ms: quantileMs('workqueue_queue_duration_seconds', controller, 0.5),
-      waitP99Ms: quantileMs('workqueue_queue_duration_seconds', controller, 0.99),
-      runP99Ms: quantileMs('controller_runtime_reconcile_time_seconds', controller, 0.99),
-    })),
+    attention: queues.attention ?? [],
+    queues: queues.controllers.map((queue) => queueView(queue, metrics, perSecond, quantileMs)),
     keys: queues.controllers.flatMap(keysOf),
     hotLoops: queues.controllers.flatMap(({ controller, hotLoops }) =>
       hotLoops.map((loop) => ({ controller, ...loop })),
     ),
     slowest: queues.slowest,
     hottest: queues.hottest,
+  };
+}
+
+type PerSecond = (name: string, labels?: Readonly<Record<string, string>>) => number | undefined;
+
+type QuantileMs = (name: string, controller: string, share: number) => number | undefined;
+
+function queueView(
+  queue: QueuesPage['controllers'][number],
+  metrics: DaemonSnapshot['metrics'],
+  perSecond: PerSecond,
+  quantileMs: QuantileMs,
+): QueueView {
+  const { controller, objects, lastFailure, ready, delayed, processing, hotLoops } = queue;
+  return {
+    controller,
+    objects,
+    lastFailureAt: lastFailure?.at,
+    ready: ready.count,
+    delayed: delayed.count,
+    running: processing.count,
+    limit: metrics.value('controller_runtime_max_concurrent_reconciles', { controller }),
+    hotLoops: hotLoops.length,
+    addsPerSecond: perSecond('workqueue_adds_total', { controller }),
+    retriesPerSecond: perSecond('workqueue_retries_total', { controller }),
+    errorsPerSecond: perSecond('controller_runtime_reconcile_errors_total', { controller }),
+    waitP50Ms: quantileMs('workqueue_queue_duration_seconds', controller, 0.5),
+    waitP99Ms: quantileMs('workqueue_queue_duration_seconds', controller, 0.99),
+    runP99Ms: quantileMs('controller_runtime_reconcile_time_seconds', controller, 0.99),
   };
 }
 

@@ -1,6 +1,7 @@
 import type { SyncRecord } from '../../manager/sync-history.ts';
 import { formatCall } from '../../manager/sync-history.ts';
 import { formatPostponement } from '../../manager/sync-log.ts';
+import { foldSyncs, stateOf, STATES } from '../../serving/words.ts';
 import { formatCause } from '../../workqueue/queue-item.ts';
 import type { Cause } from '../../workqueue/queue-item.ts';
 import type { Span, Style } from './grid.ts';
@@ -33,7 +34,7 @@ function statusLines(status: KeyStatus, owner: KeyReport['owner'], width: number
   const { controller, causes = [], hotLoop, history } = status;
   const lines = [
     ...field('QUEUE', controller, width, 'heading'),
-    ...field('STATE', stateOf(status), width, status.state === 'running' ? 'good' : 'plain'),
+    ...field('STATE', stateText(status), width, status.state === 'running' ? 'good' : 'plain'),
   ];
   if (owner) {
     const holder = owner.isThisProcess ? 'this process' : owner.holder || 'no process';
@@ -57,17 +58,22 @@ function statusLines(status: KeyStatus, owner: KeyReport['owner'], width: number
   const { syncs, failures, busyMs, last } = history;
   const totals = `${syncs}, of which ${failures} failed; ${durationCell(busyMs)} in total`;
   lines.push(...field('SYNCS', totals, width, failures > 0 ? 'warning' : 'plain'));
-  for (const record of last.toReversed()) lines.push([], ...syncLines(record, width));
+  for (const { sync, times, since } of foldSyncs(last)) {
+    lines.push([], ...syncLines(sync, width));
+    if (times > 1)
+      lines.push(...field('', `${times} equal syncs since ${since}`, width, 'warning'));
+  }
   return lines;
 }
 
-function stateOf({ state, forMs, queuedMs, dueInMs, again }: KeyStatus): string {
+function stateText({ state, forMs, queuedMs, dueInMs, again, history }: KeyStatus): string {
   const since = forMs ?? queuedMs;
   const time =
     dueInMs === undefined
       ? since !== undefined && ` for ${durationCell(since)}`
       : `, due in ${durationCell(dueInMs)}`;
-  return `${state}${time || ''}${again ? ', and queued again' : ''}`;
+  const words = STATES[stateOf(state, history?.failingSince !== undefined)];
+  return `${words}${time || ''}${again ? ', and queued again' : ''}`;
 }
 
 function syncLines(record: SyncRecord, width: number): Span[][] {

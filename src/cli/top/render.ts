@@ -1,4 +1,5 @@
-import type { InformerStatus, ProcessStatus } from '../../serving/debug-pages.ts';
+import { problemsOf, readinessText, verdictLine } from '../../serving/words.ts';
+import type { ProcessStatus } from '../../serving/debug-pages.ts';
 import type { DaemonView, MonitorView } from './daemon-monitor.ts';
 import { cutLine, grid, paint } from './grid.ts';
 import type { Span } from './grid.ts';
@@ -89,9 +90,9 @@ function headOf({ address, notice, daemon }: MonitorView): Span[][] {
       ),
     ],
   ];
-  if (daemon) lines.push(leaderLine(daemon.status), processLine(daemon));
-  lines.push(...refusedLine(daemon?.status.informers ?? []));
   if (notice) lines.push([{ text: notice.text, style: notice.isError ? 'alarm' : 'good' }]);
+  if (daemon) lines.push(...verdictLines(daemon.status));
+  if (daemon) lines.push(leaderLine(daemon.status), processLine(daemon));
   return lines;
 }
 
@@ -122,12 +123,23 @@ function leaderLine({ election, now }: ProcessStatus): Span[] {
       ];
 }
 
-/** Resources that the daemon must not read: its role is incomplete. */
-function refusedLine(informers: readonly InformerStatus[]): Span[][] {
-  const names = informers.filter(({ error }) => /^(forbidden|unauthorized)$/i.test(error ?? ''));
-  if (names.length === 0) return [];
-  const text = `no permission to list or watch ${names.map(({ name }) => name).join(', ')}`;
-  return [[{ text, style: 'alarm' }]];
+/** Number of problems that the head shows. */
+const MAX_PROBLEMS = 4;
+
+const PROBLEM_STYLES = { bad: 'alarm', warning: 'warning', neutral: 'good' } as const;
+
+/** What is wrong, as on the debug page, and whether /readyz passes. */
+function verdictLines({ verdict, now }: ProcessStatus): Span[][] {
+  if (!verdict) return [];
+  const nowMs = Date.parse(now);
+  const problems = problemsOf(verdict);
+  const lines = problems.slice(0, MAX_PROBLEMS).flatMap((problem): Span[][] => {
+    const { tone, command } = problem;
+    const line = [{ text: verdictLine(problem, nowMs), style: PROBLEM_STYLES[tone] }];
+    return command === undefined ? [line] : [line, [plain(`  ${command}`)]];
+  });
+  const more = problems.length > MAX_PROBLEMS ? `and ${problems.length - MAX_PROBLEMS} more; ` : '';
+  return [...lines, [faint(`${more}${readinessText(verdict)}`)]];
 }
 
 function processLine({ cpu, residentBytes, heapBytes, loopLagMs, windowMs }: DaemonView): Span[] {

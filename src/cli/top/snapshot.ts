@@ -1,3 +1,4 @@
+import type { AttentionItem, ObjectCounts } from '../../serving/attention.ts';
 import type { ProcessStatus } from '../../serving/debug-pages.ts';
 import type { KeyOwner } from '../../serving/controller-view.ts';
 import { Exposition } from '../../util/exposition.ts';
@@ -16,8 +17,12 @@ export interface DaemonSnapshot {
 
 /** Shown part of `/debug/queues`. */
 export interface QueuesPage {
+  /** Absent from a daemon of an earlier version, as the objects below. */
+  readonly attention?: readonly AttentionItem[];
   readonly controllers: readonly {
     readonly controller: string;
+    readonly objects?: ObjectCounts | undefined;
+    readonly lastFailure?: { readonly at: string };
     readonly ready: ShownKeys<{ readonly queuedMs: number }>;
     readonly delayed: ShownKeys<{ readonly dueInMs: number }>;
     readonly processing: ShownKeys<{ readonly forMs: number; readonly again: boolean }>;

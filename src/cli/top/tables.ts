@@ -1,5 +1,7 @@
 import { formatCause } from '../../workqueue/queue-item.ts';
 import type { Cause } from '../../workqueue/queue-item.ts';
+import type { ObjectCounts } from '../../serving/attention.ts';
+import { isFailedResult, moment, PROBLEMS, stateOf, STATES } from '../../serving/words.ts';
 import type { InformerStatus } from '../../serving/debug-pages.ts';
 import type { DaemonView, KeyView, QueueView } from './daemon-monitor.ts';
 import type { Cell, GridColumn, Style } from './grid.ts';
@@ -36,8 +38,8 @@ export function tablesOf(daemon: DaemonView | undefined, page: PageId): TopTable
   if (!daemon || page.kind === 'key') return [];
   if (page.kind === 'overview') {
     return [
+      ...attention(daemon),
       queues(daemon),
-      ...failing(daemon.keys),
       informers(daemon),
       hottest(daemon),
       slowest(daemon),
@@ -57,6 +59,9 @@ export function tablesOf(daemon: DaemonView | undefined, page: PageId): TopTable
 const QUEUE_COLUMNS: readonly GridColumn[] = [
   { title: 'QUEUE' },
   { title: 'READY', isNumber: true },
+  { title: 'NOT READY', isNumber: true },
+  { title: 'STALLED', isNumber: true },
+  { title: 'WAITING', isNumber: true },
   { title: 'DELAYED', isNumber: true, spare: 2 },
   { title: 'WORKERS', isNumber: true },
   { title: 'WAIT P50', isNumber: true, spare: 5 },
@@ -68,26 +73,35 @@ const QUEUE_COLUMNS: readonly GridColumn[] = [
   { title: 'HOT LOOPS', isNumber: true, spare: 6 },
 ];
 
-function queues({ queues }: DaemonView): TopTable {
+function queues({ queues, status }: DaemonView): TopTable {
+  const nowMs = Date.parse(status.now);
   return {
     id: 'queues',
     columns: QUEUE_COLUMNS,
-    rows: queues.map(queueRow),
+    rows: queues.map((queue) => queueRow(queue, nowMs)),
     nothing: 'no controllers',
     fair: 8,
   };
 }
 
-function queueRow(queue: QueueView): Row {
+function queueRow(queue: QueueView, nowMs: number): Row {
   const { controller, running, limit, errorsPerSecond, hotLoops } = queue;
   const isBusy = limit !== undefined && running >= limit;
   const perSecond = (value: number | undefined, style: Style = 'plain') =>
     number(value, rateCell(value), style);
+  const objects = (state: keyof ObjectCounts, style: Style) => {
+    const number = queue.objects?.[state] ?? 0;
+    return count(number, number > 0 ? style : 'plain');
+  };
+  const lastFailure = queue.lastFailureAt && !errorsPerSecond ? queue.lastFailureAt : undefined;
   const time = (ms: number | undefined) => number(ms, durationCell(ms));
   return {
     id: controller,
     cells: [
       controller,
+      objects('ready', 'plain'),
+      objects('notReady', 'warning'),
+      objects('stalled', 'alarm'),
       count(queue.ready, queue.ready > 0 && isBusy ? 'warning' : 'plain'),
       count(queue.delayed),
       number(running, `${running}/${limit ?? '?'}`, isBusy ? 'warning' : 'plain'),
@@ -96,7 +110,9 @@ function queueRow(queue: QueueView): Row {
       time(queue.runP99Ms),
       perSecond(queue.addsPerSecond),
       perSecond(queue.retriesPerSecond),
-      perSecond(errorsPerSecond, errorsPerSecond ? 'alarm' : 'plain'),
+      lastFailure === undefined
+        ? perSecond(errorsPerSecond, errorsPerSecond ? 'alarm' : 'plain')
+        : number(0, `last ${moment(lastFailure, nowMs)}`),
       count(hotLoops, hotLoops > 0 ? 'alarm' : 'plain'),
     ],
     opens: { kind: 'queue', controller },
@@ -124,7 +140,15 @@ function keys(keys: readonly KeyView[]): TopTable {
       id: `${state} ${key}`,
       cells: [
         key,
-        styled(state, state === 'running' ? 'good' : 'plain'),
+        styled(
+          STATES[
+            stateOf(
+              state,
+              causes.some(({ text }) => RETRY.test(text)),
+            )
+          ],
+          state === 'running' ? 'good' : 'plain',
+        ),
         number(forMs, forMs === undefined ? '' : durationCell(forMs)),
         number(dueInMs, dueInMs === undefined ? '' : durationCell(dueInMs)),
         styled(why(causes), causes.some(({ text }) => RETRY.test(text)) ? 'alarm' : 'plain'),
@@ -135,29 +159,33 @@ function keys(keys: readonly KeyView[]): TopTable {
   };
 }
 
-const FAILING_COLUMNS: readonly GridColumn[] = [
-  { title: 'FAILING KEY' },
+const ATTENTION_COLUMNS: readonly GridColumn[] = [
+  { title: 'NEEDS ATTENTION' },
   { title: 'QUEUE', spare: 2 },
-  { title: 'RETRY IN', isNumber: true, spare: 1 },
-  { title: 'ERROR' },
+  { title: 'PROBLEM' },
+  { title: 'SINCE', spare: 1 },
+  { title: 'MESSAGE' },
 ];
 
-/** Keys that wait for a retry. The table is absent without them. */
-function failing(keys: readonly KeyView[]): TopTable[] {
-  const rows = keys.flatMap(({ controller, key, dueInMs = 0, causes }) => {
-    const retry = causes.find(({ text }) => RETRY.test(text));
-    if (!retry) return [];
-    const error = styled(retry.text.replace(RETRY, ''), 'alarm');
-    return [
-      {
-        ...keyRow(controller, key),
-        cells: [key, controller, number(dueInMs, durationCell(dueInMs)), error],
-      },
-    ];
+/** Keys that fail, and objects that are stalled or not ready. The table is absent without them. */
+function attention({ attention, status }: DaemonView): TopTable[] {
+  const nowMs = Date.parse(status.now);
+  const rows = attention.map(({ controller, key, problem, since, message }) => {
+    const style = PROBLEM_STYLES[problem];
+    const when = since === undefined ? '' : moment(since, nowMs);
+    const cells = [key, controller, styled(PROBLEMS[problem], style), when, message];
+    return { ...keyRow(controller, key), cells };
   });
   if (rows.length === 0) return [];
-  return [{ id: 'failing', columns: FAILING_COLUMNS, rows, nothing: '', fair: 4 }];
+  return [{ id: 'attention', columns: ATTENTION_COLUMNS, rows, nothing: '', fair: 6 }];
 }
+
+const PROBLEM_STYLES: Readonly<Record<keyof typeof PROBLEMS, Style>> = {
+  failing: 'alarm',
+  stalled: 'alarm',
+  notReady: 'warning',
+  recovered: 'plain',
+};
 
 const LOOP_COLUMNS: readonly GridColumn[] = [
   { title: 'HOT LOOP' },
@@ -293,7 +321,7 @@ function slowest({ slowest }: Pick<DaemonView, 'slowest'>): TopTable {
 
 /** Returns the style of a sync result. */
 export function resultStyle(result: string): Style {
-  return /error|panic/i.test(result) ? 'alarm' : 'plain';
+  return isFailedResult(result) ? 'alarm' : 'plain';
 }
 
 function keyRow(controller: string, key: string): Omit<Row, 'cells'> {

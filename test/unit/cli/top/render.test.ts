@@ -82,8 +82,8 @@ describe('render', () => {
         'no leader election',
         'cpu -, memory 100MiB, heap -, event loop lag p99 -; rates since the start',
         '',
-        'QUEUE  READY  DELAYED  WORKERS  WAIT P50  P99  SYNC P99  ADDS/S  RETRIES/S  ERRORS/S  HOT LOOPS',
-        'count      0        0      0/2         -    -         -    0.10          -         -          0',
+        'QUEUE  READY  NOT READY  STALLED  WAITING  DELAYED  WORKERS  WAIT P50  P99  SYNC P99  ADDS/S  RETRIES/S  ERRORS/S  HOT LOOPS',
+        'count      0          0        0        0        0      0/2         -    -         -    0.10          -         -          0',
         '',
         'INFORMER  STATE     FOR  OBJECTS  ACTIVE  ERROR',
         'pods      watching   1m        3  1s ago',
@@ -239,25 +239,28 @@ describe('renderScreen', () => {
         { key: 'default/loop', object: 'pods x', fields: ['.a'], times: 20, withinMs: 1000 },
       ],
     };
-    const first = screen({ queues: { controllers: [queue] } });
-    assert.match(first.join('\n'), /FAILING KEY.*\n  default\/later +count +1\.5s  quota exceeded/);
     const text = screen({ queues: { controllers: [queue] } }, ['enter']).join('\n');
     assert.match(text, /Queue count\n/);
-    assert.match(text, /default\/now +running +5ms\n/);
-    assert.match(text, /default\/next +ready +20ms\n/);
-    assert.match(text, /default\/later +delayed +1\.5s  retry after an error: quota exceeded/);
+    assert.match(text, /default\/now +syncing +5ms\n/);
+    assert.match(text, /default\/next +waits for a worker +20ms\n/);
+    assert.match(
+      text,
+      /default\/later +waits after an error +1\.5s  retry after an error: quota exceeded/,
+    );
     assert.match(text, /default\/loop +20 +1s +pods x +\.a/);
   });
 
   it('shows why a key ran: causes, waits, calls, the error and the next retry', () => {
     const last = [sync('aaaaaaaa', 'done'), sync('bbbbbbbb', 'error')];
-    const history = { controller: 'count', key: KEY, syncs: 9, failures: 1, busyMs: 90, last };
+    const failingSince = '2026-09-01T00:00:00.000Z';
+    const totals = { syncs: 9, failures: 1, busyMs: 90, failingSince };
+    const history = { controller: 'count', key: KEY, ...totals, last };
     const key: KeyPageData = {
       controllers: [{ controller: 'count', state: 'delayed', dueInMs: 900, causes: [], history }],
       owner: { lease: 'system/x-1', holder: 'other', isThisProcess: false },
     };
     const text = screen({}, ['w', 'q', '/', 'x', 'enter'], { key }).join('\n');
-    assert.match(text, /STATE +delayed, due in 900ms\n/);
+    assert.match(text, /STATE +waits after an error, due in 900ms\n/);
     assert.match(text, /LEASE +system\/x-1, held by other\n/);
     assert.match(text, /SYNCS +9, of which 1 failed; 90ms in total/);
     assert.match(text, /error  12ms  attempt 2  bbbbbbbb\n +why +Count q\/x changed: \.spec\n/);
@@ -280,13 +283,31 @@ describe('renderScreen', () => {
     assert.match(screen({ atMs: 0 }).join('\n'), /connection refused\n\nSet --address/);
   });
 
-  it('shows resources that the daemon must not read', () => {
-    const [informer = assert.fail()] = snapshotOf().status.informers;
-    const informers = [{ ...informer, error: 'forbidden' }];
-    assert.match(
-      screen({ status: { informers } }).join('\n'),
-      /no permission to list or watch pods/,
+  it('shows first what is wrong, in the words of the debug page', () => {
+    const since = new Date('2026-09-01T00:00:55Z').toISOString();
+    const key = { controller: 'count', key: 'default/web', since, message: '0 of 3 Pods' };
+    const status = {
+      verdict: {
+        isReady: false,
+        problems: [
+          { tone: 'bad', text: 'Not installed: counts', command: 'kubectl apply' },
+          { tone: 'warning', text: 'count default/web is not ready', since, detail: 'no Pods' },
+        ],
+      },
+    } as const;
+    const text = screen({ status, queues: { attention: [{ ...key, problem: 'notReady' }] } });
+    assert.deepEqual(
+      text.slice(1, 5).map((line) => line.replace(/\d+:\d+:55/, 'TIME')),
+      [
+        'Not installed: counts',
+        '  kubectl apply',
+        'count default/web is not ready since TIME: no Pods',
+        '/readyz fails',
+      ],
     );
+    const table = text.findIndex((line) => line.includes('NEEDS ATTENTION'));
+    assert.match(text[table + 1] ?? '', /default\/web +count +not ready +\S+:55 +0 of 3 Pods/);
+    assert.ok(table < text.findIndex((line) => line.includes('WORKERS')));
   });
 });
 
