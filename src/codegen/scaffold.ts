@@ -345,7 +345,7 @@ export function webhookAddition(
   present: ProjectFiles,
   names: ProjectNames,
 ): Addition {
-  const changed = new Map(present);
+  const changed = new Map([...present].filter(([path]) => WEBHOOK_CHANGES.includes(path)));
   for (const [path, ...texts] of WEBHOOK_TEXTS) {
     const text = changed.get(path);
     if (text === undefined || path === PROGRAM) continue;
@@ -521,7 +521,7 @@ function placeOfControllers(text: string, what: string) {
 }
 
 /** Returns a module with further imports, after the others. */
-function withImports(text: string, lines: readonly string[]): string {
+export function withImports(text: string, lines: readonly string[]): string {
   const last = [...text.matchAll(/^import\b[^;]*;/gm)].at(-1);
   const added = lines.join('\n');
   if (!last) return `${added}\n${text}`;

@@ -28,6 +28,7 @@ import {
   withWebhooks,
 } from '../../codegen/scaffold.ts';
 import type { Addition, ProgramNames, ProjectFiles } from '../../codegen/scaffold.ts';
+import { versionAddition, versionChanges } from '../../codegen/version-addition.ts';
 import type { CommandContext } from '../program/program.ts';
 import { EXIT_OK, onPath, UsageError } from '../common/errors.ts';
 import type { OptionValues } from '../flags/option.ts';
@@ -128,8 +129,16 @@ async function add(
   const groupOfKind = group || (await groupIn(join(dir, 'deploy/crds')));
   const kinds = asUsageError(() => kindNames(kind, groupOfKind, plural || undefined));
   const existing = await definitionIn(dir, kinds);
-  const names = { ...kinds, ...program, version: existing?.stored ?? version };
-  const template = await readTemplate(schema, { webhooks, scope: existing?.scope ?? scope });
+  const isVersion = existing !== undefined && !webhooks && !existing.versions.includes(version);
+  const names = {
+    ...kinds,
+    ...program,
+    version: isVersion ? version : (existing?.stored ?? version),
+  };
+  const template = await readTemplate(schema, {
+    webhooks: webhooks || isVersion,
+    scope: existing?.scope ?? scope,
+  });
   const created = new Map<string, string>();
   const changed = new Map<string, string>();
   const apply = (change: (texts: ProjectFiles) => Addition) => {
@@ -138,25 +147,39 @@ async function add(
     for (const [path, text] of made.changed)
       if (present.get(path) !== text) changed.set(path, text);
   };
-  if (!existing || !webhooks) apply((texts) => addition(template, texts, names));
-  if (webhooks) {
-    for (const path of WEBHOOK_CHANGES)
+  const read = async (paths: readonly string[]) => {
+    for (const path of paths.filter((each) => existsSync(join(dir, each))))
       present.set(path, await writingTo(dir)(() => readFile(join(dir, path), 'utf8')));
+  };
+  if (isVersion) {
+    await read(versionChanges(names));
+    apply((texts) => versionAddition(template, texts, { names, former: existing.stored }));
+  } else if (!existing || !webhooks) apply((texts) => addition(template, texts, names));
+  if (webhooks) {
+    await read(WEBHOOK_CHANGES);
     if (existsSync(join(dir, WEBHOOKS)))
       throw new UsageError(`The project has webhooks: declare those of ${kind} in ${WEBHOOKS}`);
     apply((texts) => webhookAddition(template, texts, names));
   }
   await requireAbsent(dir, [...created.keys()]);
   await writeFiles(dir, new Map([...created, ...changed]), new Set(changed.keys()), print);
-  print('\nNext:\n\n  npm test');
+  const isGenerated = isVersion && schema === 'ts';
+  print(`\nNext:\n\n${isGenerated ? '  npm run generate\n' : ''}  npm test`);
   return EXIT_OK;
 }
 
-/** Returns the scope and the stored version of a kind of a project, or undefined if it has no CRD there. */
+/** Returns the scope and the versions of a kind of a project, or undefined if it has no CRD there. */
 async function definitionIn(
   dir: string,
   { plural, group }: KindNames,
-): Promise<{ readonly scope: InitFlags['scope']; readonly stored: string } | undefined> {
+): Promise<
+  | {
+      readonly scope: InitFlags['scope'];
+      readonly versions: readonly string[];
+      readonly stored: string;
+    }
+  | undefined
+> {
   const path = join(dir, 'deploy/crds', `${plural}.${group}.yaml`);
   if (!existsSync(path)) return undefined;
   const definition: unknown = parse(await writingTo(dir)(() => readFile(path, 'utf8')));
@@ -165,6 +188,7 @@ async function definitionIn(
   const stored = versions.find((each) => isRecord(each) && each['storage'] === true);
   return {
     scope: spec['scope'] === 'Cluster' ? 'Cluster' : 'Namespaced',
+    versions: versions.map((each) => (isRecord(each) ? String(each['name']) : '')),
     stored: isRecord(stored) ? String(stored['name']) : '',
   };
 }

@@ -245,6 +245,52 @@ test('--add --webhooks adds what --webhooks does, to a project that was changed'
   }
 });
 
+test('--add of a kind that exists adds a stored version with its conversion', async (context) => {
+  for (const [schema, webhooks] of [
+    ['yaml', true],
+    ['yaml', false],
+    ['ts', true],
+    ['ts', false],
+  ] as const) {
+    const { read, run, files } = newProject(context);
+    await run(['Gateway'], { schema, webhooks });
+    const before = files();
+    assert.equal(await run(['Gateway'], { add: true, 'api-version': 'v1' }), 0);
+    if (schema === 'ts') {
+      const kind = read('src/kinds/gateway.ts');
+      assert.match(kind, /GATEWAYS_V1ALPHA1 = s[^]*?'v1alpha1'[^]*GATEWAYS = s[^]*?version: 'v1',/);
+      assert.match(kind, /^ {2}otherVersions: \[GATEWAYS_V1ALPHA1\],\n\}\);$/m);
+    } else {
+      const { versions } = parse(read('deploy/crds/gateways.example.com.yaml')).spec;
+      assert.deepEqual(
+        versions.map(({ name, storage }: { name: string; storage: boolean }) => [name, storage]),
+        [
+          ['v1', true],
+          ['v1alpha1', false],
+        ],
+      );
+      assert.match(read('src/generated/gateway.ts'), /version: 'v1'/);
+      assert.match(read('src/generated/gateway-v1alpha1.ts'), /version: 'v1alpha1'/);
+    }
+    assert.match(read('samples/gateway.yaml'), /^apiVersion: example\.com\/v1$/m);
+    assert.match(read('src/webhooks.ts'), /\.converts\(GATEWAYS_V1ALPHA1, GATEWAYS, \{/);
+    assert.match(read('src/program.ts'), /^ {2}webhooks,$/m);
+    assert.deepEqual(
+      files().filter((path) => !before.includes(path)),
+      [
+        ...(schema === 'yaml' ? ['src/generated/gateway-v1alpha1.ts'] : []),
+        ...(webhooks ? [] : ['src/webhooks.ts']),
+        'test/gateway-v1alpha1.test.ts',
+      ],
+    );
+    if (schema === 'ts') continue;
+    await run(['Gateway'], { add: true, 'api-version': 'v2' });
+    const declared = read('src/webhooks.ts');
+    assert.match(declared, /GATEWAYS_V1, GATEWAYS, \{[^]*GATEWAYS_V1ALPHA1, GATEWAYS, \{/);
+    assert.match(read('test/gateway-v1.test.ts'), /GATEWAYS as GATEWAYS_V1 \}/);
+  }
+});
+
 test('--scope=Cluster writes a project for a cluster-scoped kind', async (context) => {
   for (const schema of ['yaml', 'ts'] as const) {
     const { read, run } = newProject(context);
