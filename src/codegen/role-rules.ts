@@ -71,11 +71,14 @@ export function rulesOf(permissions: Iterable<string>): RoleRule[] {
   for (const [place, some] of [...verbs].toSorted(([a], [b]) => compareText(a, b))) {
     const rule = ruleOf(place, some);
     const { resourceNames } = rule;
-    const id = JSON.stringify([rule.apiGroups, resourceNames ?? [], some]);
-    const { resources = [], nonResourceURLs = [] } = rules.get(id) ?? {};
+    // Names are merged for one resource, and resources without names.
+    const id = JSON.stringify([rule.apiGroups, resourceNames && rule.resources, some]);
+    const { resources = [], nonResourceURLs = [], resourceNames: names = [] } = rules.get(id) ?? {};
     rules.set(id, {
       ...rule,
-      ...(rule.resources && { resources: [...resources, ...rule.resources] }),
+      ...(resourceNames
+        ? { resourceNames: [...names, ...resourceNames] }
+        : rule.resources && { resources: [...resources, ...rule.resources] }),
       ...(rule.nonResourceURLs && {
         nonResourceURLs: [...nonResourceURLs, ...rule.nonResourceURLs],
       }),

@@ -146,7 +146,7 @@ test('needs the verbs bind and escalate only for what the role does not permit i
     { verbs: ['bind'], apiGroups: ['a'], resources: ['b'], resourceNames: ['c', 'd:e'] },
   ]);
   const written = withPermissions(text, wanted);
-  assert.match(written, /resources: \[b\]\n {4}resourceNames: \[d:e\]\n {4}verbs: \[bind\]/);
+  assert.match(written, /resources: \[b\]\n {4}resourceNames: \[c, d:e\]\n {4}verbs: \[bind\]/);
   assert.equal(withPermissions(written, wanted), written);
 });
 
