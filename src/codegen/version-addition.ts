@@ -169,12 +169,15 @@ function conversionTest({ names, former }: NewVersion, isTypeScript: boolean): s
         `import { ${constant} as ${formerConstant} } from '../src/generated/${kebab}-${former}.ts';`,
         `import { ${constant} } from '../src/generated/${kebab}.ts';`,
       ];
-  return `import assert from 'node:assert/strict';
-import { test } from 'node:test';
-import { installWebhooks } from 'crd-controller/testing';
-${imports.join('\n')}
-import { webhooks } from '../src/webhooks.ts';
-import { load, startCluster } from './cluster.ts';
+  const importLines = [
+    "import assert from 'node:assert/strict';",
+    "import { test } from 'node:test';",
+    "import { installWebhooks } from 'crd-controller/testing';",
+    ...imports,
+    "import { webhooks } from '../src/webhooks.ts';",
+    "import { load, startCluster } from './cluster.ts';",
+  ];
+  return `${importLines.join('\n')}
 
 test('a ${kind} keeps its fields when the former version is read and written', async (context) => {
   const { server, client, clock } = await startCluster(context);
