@@ -14,14 +14,16 @@ const MARK = 'admission.explored';
 /** Lets a webhook change all objects of a resource that are written from now on, as policies of clusters do. */
 export async function startAdmission(client: Client, info: RequestInfo): Promise<void> {
   const { group, version, resource } = info;
-  const operations = ['CREATE', 'UPDATE'] as const;
+  const name = `${resource}.${MARK}`;
+  const { items } = await client.list(MUTATING_WEBHOOK_CONFIGURATIONS);
+  if (items.some(({ metadata }) => metadata.name === name)) return;
   await client.create(MUTATING_WEBHOOK_CONFIGURATIONS, {
     apiVersion: 'admissionregistration.k8s.io/v1',
     kind: 'MutatingWebhookConfiguration',
-    metadata: { name: `${resource}.${MARK}` },
+    metadata: { name },
     webhooks: [
       {
-        name: `${resource}.${MARK}`,
+        name,
         admissionReviewVersions: ['v1'],
         sideEffects: 'None',
         clientConfig: { url: ADMISSION_URL },
@@ -29,7 +31,7 @@ export async function startAdmission(client: Client, info: RequestInfo): Promise
           {
             apiGroups: [group],
             apiVersions: [version],
-            operations: [...operations],
+            operations: ['CREATE', 'UPDATE'],
             resources: [resource],
           },
         ],

@@ -31,8 +31,8 @@ export interface Deviation {
 
 /** All faults, in the order in which they are tried. */
 export const FAULTS: readonly Fault[] = [
-  'crash',
   'mutate',
+  'crash',
   'reset',
   ...STATUS_CODES,
   'late',

@@ -1,3 +1,4 @@
+import { isApiError } from '../api/api-error.ts';
 import { controllerOf } from '../api/metadata.ts';
 import type { KubernetesObject } from '../api/object.ts';
 import type { Resource } from '../api/resource.ts';
@@ -18,9 +19,26 @@ export async function interfere(
 ): Promise<void> {
   const owned = ownedObject(history);
   if (!owned) return;
-  const { resource, object } = owned;
-  const { uid, name, namespace } = object.metadata;
   history.writer = OTHER_CLIENT;
+  try {
+    await send(client, interference, owned);
+  } catch (error) {
+    // The object is being deleted, has a finalizer, or cannot be copied.
+    if (!isApiError(error, 'notFound', 'conflict', 'alreadyExists', 'invalid')) throw error;
+  }
+}
+
+interface OwnedObject {
+  readonly resource: Resource;
+  readonly object: KubernetesObject;
+}
+
+async function send(
+  client: Client,
+  interference: Interference,
+  { resource, object }: OwnedObject,
+): Promise<void> {
+  const { uid, name, namespace } = object.metadata;
   if (interference === 'orphan') {
     const body = { metadata: { uid, ownerReferences: null } };
     await client.patch(resource, object.metadata, { type: 'merge', body });
@@ -34,9 +52,7 @@ export async function interfere(
   await client.create(resource, copy);
 }
 
-function ownedObject(
-  history: History,
-): { readonly resource: Resource; readonly object: KubernetesObject } | undefined {
+function ownedObject(history: History): OwnedObject | undefined {
   for (const { verb, resource: key, object: created } of history.changes) {
     if (verb !== 'create' || !controllerOf(created)) continue;
     const resource = resourceOf(key, created);

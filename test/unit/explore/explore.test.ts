@@ -53,6 +53,11 @@ describe('explore', () => {
     assert.deepEqual([rule, replay], ['a Count has no status', []]);
   });
 
+  it('lets admission change objects more than once in a schedule', async () => {
+    const replay = [0, 1].map((n) => `mutate @ controller: create pods default/test-count-${n} #1`);
+    await explore({ ...COUNT, replay });
+  });
+
   it('reports controllers that differ from run to run', async () => {
     let runs = 0;
     const options = naiveOptions({
