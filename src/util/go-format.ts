@@ -50,7 +50,8 @@ function goText(text: string): string {
   return escapeHtml(JSON.stringify(text));
 }
 
-function escapeHtml(json: string): string {
+/** Escapes characters in JSON that HTML treats specially, as Go's encoder does. */
+export function escapeHtml(json: string): string {
   if (!ESCAPED.test(json)) return json;
   return json.replace(
     /[<>&\u2028\u2029]/g,

@@ -204,3 +204,49 @@ test('an unsupported media type is rejected', async () => {
   const { status, body } = await api.get(configMaps(space), 'text/html');
   assert.deepEqual([status, body.reason, body.code], [406, 'NotAcceptable', 406]);
 });
+
+test('JSON escapes the characters that HTML treats specially, in all but the OpenAPI document of version 2', async () => {
+  const special = '<b> & \u2028\u2029';
+  const escaped = '\\u003cb\\u003e \\u0026 \\u2028\\u2029';
+  const annotations = { special };
+  const group = 'escapes.example.com';
+  const crd = widgetCrd(group);
+  const [version] = crd.spec.versions;
+  version.schema.openAPIV3Schema.description = special;
+  const column = {
+    name: 'All',
+    type: 'string',
+    jsonPath: '.metadata.annotations',
+    description: special,
+  };
+  version.additionalPrinterColumns = [column];
+  await api.install(crd);
+  const objects = `/apis/${group}/v1/namespaces/${space}/widgets`;
+  const object = {
+    apiVersion: `${group}/v1`,
+    kind: 'Widget',
+    metadata: { name: 'special', annotations },
+    spec: { size: 1, color: 'red' },
+  };
+  await api.made(api.post(objects, object));
+  const text = { ...configMap('special'), data: { special } };
+  await api.made(api.post(configMaps(space), text));
+  for (const [path, accept] of [
+    [`${configMaps(space)}/special`],
+    [`${configMaps(space)}/special?pretty=1`],
+    [configMaps(space)],
+    [objects],
+    [objects, TABLE],
+    [`${CRDS}/${crd.metadata.name}`],
+    [`/openapi/v3/apis/${group}/v1`],
+    [`${configMaps(space)}/${encodeURIComponent(special)}`],
+  ] as const) {
+    // The OpenAPI document of a new kind is served later.
+    await api.until(path, async () => (await api.get(path, accept)).text.startsWith('{'));
+    const reply = await api.get(path, accept);
+    assert.ok(reply.text.includes(escaped), path);
+    assert.ok(!/[<>&\u2028\u2029]/.test(reply.text), path);
+  }
+  const { body } = await api.get(`${objects}/special`, TABLE);
+  assert.equal(body.rows[0].cells[1], `{"special":"${escaped}"}`);
+});

@@ -1,3 +1,4 @@
+import { escapeHtml } from '../../util/go-format.ts';
 import type { GroupVersion, Registry } from '../objects/registry.ts';
 import type { ResourceDefinition } from '../objects/resource-definition.ts';
 import { mediaRanges } from '../request/negotiation.ts';
@@ -67,14 +68,14 @@ export class OpenApiDocuments {
     const versions = this.#registry.groups().flatMap(({ versions }) => versions);
     const definitions = versions.flatMap(({ definitions }) => definitions);
     return this.#cached(SWAGGER, definitions, () =>
-      documentOf(definitions, swaggerOf, encodeSwagger),
+      documentOf(definitions, swaggerOf, JSON.stringify, encodeSwagger),
     );
   }
 
   #document(served: GroupVersion): OpenApiDocument {
     const { definitions } = served;
     return this.#cached(pathOf(served), definitions, () =>
-      documentOf(definitions, openApiOf, encodeOpenApi),
+      documentOf(definitions, openApiOf, escapedJson, encodeOpenApi),
     );
   }
 
@@ -138,6 +139,7 @@ function isSame(a: readonly ResourceDefinition[], b: readonly ResourceDefinition
 function documentOf(
   definitions: readonly ResourceDefinition[],
   contentOf: (definitions: readonly ResourceDefinition[], descriptions: Descriptions) => JsonObject,
+  toJson: (content: JsonObject) => string,
   encode: (content: JsonObject) => Uint8Array,
 ): OpenApiDocument {
   const hash = hashOf(VERSION.gitVersion + JSON.stringify(contentOf(definitions, {})));
@@ -146,9 +148,14 @@ function documentOf(
   let bytes: Promise<Uint8Array> | undefined;
   return {
     hash,
-    json: () => (json ??= content().then((value) => JSON.stringify(value))),
+    json: () => (json ??= content().then((value) => toJson(value))),
     protobuf: () => (bytes ??= content().then(encode)),
   };
+}
+
+/** Encodes a document of version 3; as upstream, that of version 2 is not escaped. */
+function escapedJson(content: JsonObject): string {
+  return escapeHtml(JSON.stringify(content));
 }
 
 function hashOf(text: string): string {

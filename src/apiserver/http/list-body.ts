@@ -47,7 +47,7 @@ async function* jsonBody(
     },
   });
   try {
-    const start = `${JSON.stringify(head).slice(0, -1)},"${field}":`;
+    const start = `${encodeExactJson(head).slice(0, -1)},"${field}":`;
     if (objects.length === 0 && isNullIfEmpty) {
       yield encoder.encode(`${start}null}\n`);
       return;

@@ -1,3 +1,5 @@
+import { escapeHtml } from '../../util/go-format.ts';
+
 let last: { readonly value: object; readonly text: string } | undefined;
 
 /**
@@ -18,9 +20,9 @@ const INT64_LIMITS: ReadonlyMap<unknown, object> = new Map([
 ]);
 const ROUNDED_LIMIT = String(2 ** 63);
 
-/** Encodes `value` as JSON with exact limits of int64. */
+/** Encodes `value` as JSON like Go: with exact limits of int64, and with the characters escaped that HTML treats specially. */
 export function encodeExactJson(value: object): string {
   const text = JSON.stringify(value);
-  if (!text.includes(ROUNDED_LIMIT)) return text;
-  return JSON.stringify(value, (_key, part: unknown) => INT64_LIMITS.get(part) ?? part);
+  if (!text.includes(ROUNDED_LIMIT)) return escapeHtml(text);
+  return escapeHtml(JSON.stringify(value, (_key, part: unknown) => INT64_LIMITS.get(part) ?? part));
 }

@@ -9,6 +9,7 @@ import type {
 import { contentType, isApplyPatch } from '../request/request-body.ts';
 import { bodyLength, messageOfKind } from '../protobuf/protobuf-body.ts';
 import { delimitedLength, varintLength } from '../protobuf/message-length.ts';
+import { encodeExactJson } from '../json/json-text.ts';
 import { StatusError } from '../objects/status-error.ts';
 
 /** Default of etcd's `--max-request-bytes`. */
@@ -73,10 +74,8 @@ function storedBytes(definition: ResourceDefinition, object: StoredObject): numb
   const stored = { ...object, metadata };
   const message = messageOfKind(definition);
   if (message) return bodyLength(stored, message);
-  const json = JSON.stringify(stored);
-  // As Go, which escapes some characters and ends with a newline.
-  const escaped = json.match(/[<>&]/g)?.length ?? 0;
-  return utf8Length(json) + 5 * escaped + 1;
+  // As Go, whose encoder ends with a newline.
+  return utf8Length(encodeExactJson(stored)) + 1;
 }
 
 /** Returns the size of the transaction that stores a value if its key has not changed. */

@@ -1,3 +1,4 @@
+import { goJson } from '../../util/go-format.ts';
 import { Memo } from '../../util/memo.ts';
 import type { StoredObject, TableCell, TableColumn } from '../objects/resource-definition.ts';
 import { AGE_COLUMN, ageOf, NAME_COLUMN } from './column.ts';
@@ -97,10 +98,5 @@ function parsed(jsonPath: string): JsonPath | undefined {
 function textOf(value: unknown): string {
   if (typeof value === 'string') return value;
   if (value === null) return '<nil>';
-  return JSON.stringify(value, sortKeys);
-}
-
-function sortKeys(_key: string, value: unknown): unknown {
-  if (typeof value !== 'object' || value === null || Array.isArray(value)) return value;
-  return Object.fromEntries(Object.entries(value).sort(([a], [b]) => (a < b ? -1 : 1)));
+  return goJson(value);
 }
