@@ -10,6 +10,7 @@ import type { ChildContext } from '../manager/child.ts';
 import { mapToOwner, ownerIndexers, OWNER_INDEX } from '../manager/enqueue.ts';
 import type { MapFunction } from '../manager/enqueue.ts';
 import type { ClusterDeps } from './resource-monitors.ts';
+import { Rejections } from '../manager/rejections.ts';
 
 const ORPHAN_INDEX = 'orphansOfNamespace';
 
@@ -62,12 +63,15 @@ export async function claim<T extends KubernetesObject>(
   const owned = lister.byIndex(OWNER_INDEX, uid).filter((object) => !ignore?.(object));
   if (!selector || deletionTimestamp !== undefined) return owned;
   const isSelected = ({ metadata }: DeepReadonly<T>) => matchesLabels(selector, metadata.labels);
+  const rejections = new Rejections();
   for (const object of owned) {
     if (isSelected(object)) continue;
-    await patchMetadata(context, resource, object, {
-      ownerReferences: [{ $patch: 'delete', uid }],
-      ...(finalizer !== undefined && { '$deleteFromPrimitiveList/finalizers': [finalizer] }),
-    });
+    await rejections.catch(object, () =>
+      patchMetadata(context, resource, object, {
+        ownerReferences: [{ $patch: 'delete', uid }],
+        ...(finalizer !== undefined && { '$deleteFromPrimitiveList/finalizers': [finalizer] }),
+      }),
+    );
   }
   const orphans = lister.byIndex(ORPHAN_INDEX, namespace).filter(isSelected);
   const adoptable = orphans.filter(
@@ -77,9 +81,11 @@ export async function claim<T extends KubernetesObject>(
   if (adoptable.length > 0 && (await mayAdopt(context, ownerResource, owner))) {
     const ownerReferences = [controllerReference(owner)];
     for (const object of adoptable) {
-      if (await patchMetadata(context, resource, object, { ownerReferences })) adopted.push(object);
+      const adopt = () => patchMetadata(context, resource, object, { ownerReferences });
+      if (await rejections.catch(object, adopt)) adopted.push(object);
     }
   }
+  rejections.throw();
   return [...owned.filter(isSelected), ...adopted];
 }
 

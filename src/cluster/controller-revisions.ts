@@ -11,6 +11,7 @@ import type { ChildContext } from '../manager/child.ts';
 import { claim } from './claim.ts';
 import { canonical, templateHash } from './deployment.ts';
 import { byAge } from './pod-control.ts';
+import { forEachObject } from '../manager/rejections.ts';
 
 type Revision = DeepReadonly<ControllerRevision>;
 type Owner = DeepReadonly<StatefulSet> | DeepReadonly<DaemonSet>;
@@ -89,9 +90,9 @@ export async function deleteRevisions(
   revisions: readonly Revision[],
   count: number,
 ): Promise<void> {
-  for (const revision of revisions.slice(0, Math.max(0, count))) {
-    await deleteChild(context, CONTROLLER_REVISIONS, revision);
-  }
+  await forEachObject(revisions.slice(0, Math.max(0, count)), (revision) =>
+    deleteChild(context, CONTROLLER_REVISIONS, revision),
+  );
 }
 
 export function templateOf({ data }: Revision): PodTemplateSpec | undefined {

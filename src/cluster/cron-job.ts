@@ -17,6 +17,7 @@ import { FIELD_MANAGER } from './field-manager.ts';
 import { byAge } from './pod-control.ts';
 import { claimable } from './claim.ts';
 import type { ClusterDeps } from './resource-monitors.ts';
+import { forEachObject } from '../manager/rejections.ts';
 
 type Status = NonNullable<CronJob['status']>;
 
@@ -72,7 +73,7 @@ export function cronJobs(deps: ClusterDeps): Controller {
       for (const { name, uid = '' } of cron.status?.active ?? []) {
         if (!uids.has(uid)) recorder.normal(cron, 'MissingJob', `Active job went missing: ${name}`);
       }
-      for (const job of surplus(cron, owned)) await remove(cron, job, context);
+      await forEachObject(surplus(cron, owned), (job) => remove(cron, job, context));
       const nowMs = deps.clock.now();
       let scheduledMs: number | undefined;
       let nextMs: number | undefined;
@@ -98,7 +99,7 @@ export function cronJobs(deps: ClusterDeps): Controller {
           recorder.normal(cron, 'JobAlreadyActive', message);
         } else {
           if (concurrencyPolicy === 'Replace') {
-            for (const job of active) await remove(cron, job, context);
+            await forEachObject(active, (job) => remove(cron, job, context));
           }
           await start(cron, scheduledMs, context);
           startedMs = scheduledMs;

@@ -11,7 +11,7 @@ import { claim, claimable, mapToClaimants } from './claim.ts';
 import { deleteRevisions, recordRevision, REVISION_LABEL } from './controller-revisions.ts';
 import { DaemonRollout, daemonTolerations } from './daemon-rollout.ts';
 import { FIELD_MANAGER } from './field-manager.ts';
-import { availability, buildTemplatePod, PodControl } from './pod-control.ts';
+import { MAX_REJECTIONS, availability, buildTemplatePod, PodControl } from './pod-control.ts';
 import type { ClusterDeps } from './resource-monitors.ts';
 import type { Toleration } from './taints.ts';
 
@@ -101,7 +101,7 @@ export function daemonSets(deps: ClusterDeps): Controller {
         ...(generation !== undefined && { [GENERATION_LABEL]: generation }),
       };
       const drafts = plan.creates.map((node) => buildDaemonPod(set, node, labels));
-      const created = await control.create(context, set, drafts);
+      const created = await control.create(context, set, drafts, MAX_REJECTIONS);
       const deleted = await control.delete(context, set, plan.deletes);
       const failure = created ?? deleted;
       const status = {

@@ -20,6 +20,7 @@ import { equalJson } from '../api/equal.ts';
 import { isRecord, messageOf } from '../util/values.ts';
 import { sha256 } from '../util/sha256.ts';
 import { claim, claimable, mapToClaimants } from './claim.ts';
+import { forEachObject } from '../manager/rejections.ts';
 
 /**
  * Deployment controller. Creates a ReplicaSet for each Pod template, and scales the new ReplicaSet up
@@ -226,10 +227,10 @@ class Rollout {
       ({ spec, status, metadata }) =>
         spec?.replicas === 0 && !status?.replicas && metadata.deletionTimestamp === undefined,
     );
-    for (const { metadata } of idle.slice(0, Math.max(0, old.length - limit))) {
+    await forEachObject(idle.slice(0, Math.max(0, old.length - limit)), ({ metadata }) => {
       const { uid, resourceVersion } = metadata;
-      await client.delete(REPLICA_SETS, metadata, { uid, resourceVersion, signal });
-    }
+      return client.delete(REPLICA_SETS, metadata, { uid, resourceVersion, signal });
+    });
   }
 }
 

@@ -2,10 +2,10 @@ import { ENDPOINT_SLICES, ENDPOINTS, SERVICES } from '../api/builtin.ts';
 import type { Endpoints } from '../api/builtin.ts';
 import { keyOf, splitKey } from '../api/object-key.ts';
 import type { DeepReadonly } from '../api/object.ts';
-import { deleteChild } from '../manager/child.ts';
 import { Controller } from '../manager/controller.ts';
 import { done } from '../workqueue/outcome.ts';
 import {
+  deleteSlices,
   MANAGED_BY,
   mapToService,
   planSlices,
@@ -47,7 +47,7 @@ export function endpointSliceMirroring(deps: ClusterDeps): Controller {
       const endpoints = all.lister.get(key);
       const service = services.lister.get(key);
       if (!endpoints || !service || service.spec?.selector || !isCopied(endpoints)) {
-        for (const slice of existing) await deleteChild(context, ENDPOINT_SLICES, slice);
+        await deleteSlices(context, existing);
         return done();
       }
       const served = servedBy(endpoints);

@@ -23,6 +23,7 @@ import {
   selectorOf,
 } from './service-endpoints.ts';
 import type { AddressType, EndpointPort } from './service-endpoints.ts';
+import { Rejections, forEachObject } from '../manager/rejections.ts';
 
 export const SERVICE_NAME = 'kubernetes.io/service-name';
 export const MANAGED_BY = 'endpointslice.kubernetes.io/managed-by';
@@ -217,11 +218,24 @@ export async function writeSlices(
   metadata: SliceMetadata,
   existing: readonly Slice[],
 ): Promise<void> {
-  for (const plan of plans) await write(context, owner, plan, metadata);
-  const kept = new Set(plans.map(({ plan }) => plan.slice));
-  for (const slice of existing) {
-    if (!kept.has(slice)) await deleteChild(context, ENDPOINT_SLICES, slice);
+  const rejections = new Rejections();
+  for (const plan of plans) {
+    const { slice } = plan.plan;
+    const { kind } = ENDPOINT_SLICES;
+    // A new slice has no name yet.
+    const named = { kind, metadata: slice?.metadata ?? { name: `${owner.metadata.name}-` } };
+    await rejections.catch(named, () => write(context, owner, plan, metadata));
   }
+  rejections.throw();
+  const kept = new Set(plans.map(({ plan }) => plan.slice));
+  await deleteSlices(
+    context,
+    existing.filter((slice) => !kept.has(slice)),
+  );
+}
+
+export function deleteSlices(context: SyncContext, slices: readonly Slice[]): Promise<void> {
+  return forEachObject(slices, (slice) => deleteChild(context, ENDPOINT_SLICES, slice));
 }
 
 /** Creates or updates a slice, if it differs from the plan. */

@@ -25,6 +25,7 @@ import {
   OwnerGraph,
 } from './owner-graph.ts';
 import type { GraphNode } from './owner-graph.ts';
+import { forEachObject } from '../manager/rejections.ts';
 
 const ORPHAN = 'orphan';
 
@@ -114,7 +115,14 @@ export class GarbageCollector {
   async #assistDeletion(node: GraphNode, signal: AbortSignal): Promise<void> {
     const dependents = this.graph.dependentsOf(node.uid);
     if (node.finalizers.includes(ORPHAN)) {
-      for (const dependent of dependents) await this.#removeOwners(dependent, [node.uid], signal);
+      const named = dependents.map((dependent) => ({
+        kind: dependent.resource.kind,
+        metadata: { name: dependent.name },
+        dependent,
+      }));
+      await forEachObject(named, ({ dependent }) =>
+        this.#removeOwners(dependent, [node.uid], signal),
+      );
       await this.#removeFinalizer(node, ORPHAN, signal);
     } else if (node.finalizers.includes(FOREGROUND)) {
       const blocking = dependents.filter((dependent) => blocks(dependent, node.uid));

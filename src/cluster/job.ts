@@ -16,7 +16,13 @@ import { FIELD_MANAGER } from './field-manager.ts';
 import { jobConditions, jobDecision } from './job-decision.ts';
 import type { JobDecision, JobPods } from './job-decision.ts';
 import { INDEX_LABEL, completedCount, formatIndexes, missingIndexes } from './job-index.ts';
-import { BURST_REPLICAS, buildTemplatePod, nonZero, PodControl } from './pod-control.ts';
+import {
+  MAX_REJECTIONS,
+  BURST_REPLICAS,
+  buildTemplatePod,
+  nonZero,
+  PodControl,
+} from './pod-control.ts';
 import type { ClusterDeps } from './resource-monitors.ts';
 
 /** Finalizer of Pods whose result the Job has not counted yet. */
@@ -181,7 +187,7 @@ async function apply(
   const drafts = isIndexed
     ? indexes.map((index) => buildJobPod(job, index))
     : Array.from({ length: count }, () => buildJobPod(job, undefined));
-  return control.create(context, job, drafts);
+  return control.create(context, job, drafts, isIndexed ? MAX_REJECTIONS : 1);
 }
 
 function buildJobPod(job: DeepReadonly<Job>, index: number | undefined): Draft<Pod> {

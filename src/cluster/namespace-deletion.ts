@@ -14,6 +14,7 @@ import { StatusWriter } from '../manager/status-writer.ts';
 import { messageOf } from '../util/values.ts';
 import { done, requeueAfter } from '../workqueue/outcome.ts';
 import type { ClusterDeps } from './resource-monitors.ts';
+import { forEachObject } from '../manager/rejections.ts';
 
 /** Interval of checks whether the content of a namespace is deleted, in milliseconds. */
 const RECHECK_MS = 100;
@@ -104,13 +105,13 @@ async function deleteAllOf(
 ): Promise<readonly KubernetesObject[]> {
   const { items } = await client.list(resource, { namespace, signal });
   const present = items.filter(({ metadata }) => !metadata.deletionTimestamp);
-  for (const { metadata } of present) {
+  await forEachObject(present, async ({ metadata }) => {
     try {
       await client.delete(resource, metadata, { uid: metadata.uid, signal });
     } catch (error) {
       if (!isApiError(error, 'notFound', 'conflict')) throw error;
     }
-  }
+  });
   if (present.length === 0) return items;
   return (await client.list(resource, { namespace, signal })).items;
 }

@@ -15,6 +15,9 @@ export const BURST_REPLICAS = 500;
 
 export type PodTemplate = Pick<Pod, 'spec'> & { metadata?: Partial<Pod['metadata']> };
 
+/** Failures in a row after which Pods that differ are no longer created: admission may deny some of them. */
+export const MAX_REJECTIONS = 5;
+
 /** Creates and deletes the Pods of workloads, and records the events of kube-controller-manager. */
 export class PodControl {
   readonly #recorder: EventRecorder;
@@ -26,14 +29,16 @@ export class PodControl {
   /**
    * Creates Pods in growing batches.
    *
+   * @param maxFailures number of failures in a row after which it stops
    * @returns the first failure, or undefined
    */
   async create(
     { client, signal }: ChildContext,
     owner: DeepReadonly<KubernetesObject>,
     drafts: readonly Draft<Pod>[],
+    maxFailures: number = 1,
   ): Promise<unknown> {
-    return slowStart(drafts.slice(0, BURST_REPLICAS), async (draft) => {
+    const create = async (draft: Draft<Pod>): Promise<unknown> => {
       try {
         const options = { fieldManager: FIELD_MANAGER, signal };
         const { metadata } = await client.create(PODS, draft, options);
@@ -44,7 +49,8 @@ export class PodControl {
         this.#recorder.warning(owner, 'FailedCreate', `Error creating: ${messageOf(error)}`);
         return error;
       }
-    });
+    };
+    return slowStart(drafts.slice(0, BURST_REPLICAS), create, maxFailures);
   }
 
   /**

@@ -11,6 +11,7 @@ import type { EventRecorder } from '../record/event-recorder.ts';
 import { messageOf } from '../util/values.ts';
 import { claimName } from './stateful-set-pod.ts';
 import type { Member } from './stateful-set-pod.ts';
+import { forEachObject } from '../manager/rejections.ts';
 
 type Claim = DeepReadonly<PersistentVolumeClaim>;
 
@@ -47,13 +48,16 @@ export class StatefulSetClaims {
   async createMissing({ name: podName, ordinal }: Member): Promise<void> {
     const { client, signal } = this.#context;
     const { metadata, spec } = this.#set;
-    for (const template of spec?.volumeClaimTemplates ?? []) {
+    const templates = (spec?.volumeClaimTemplates ?? []).map((template) => {
       const name = claimName(template.metadata?.name ?? '', metadata.name, ordinal);
+      return { kind: PERSISTENT_VOLUME_CLAIMS.kind, metadata: { name }, template };
+    });
+    await forEachObject(templates, async ({ metadata: { name }, template }) => {
       const existing = this.#cache.lister.get(objectKey(metadata.namespace, name));
       if (existing?.metadata.deletionTimestamp !== undefined) {
         throw new Error(`pvc ${name} is being deleted`);
       }
-      if (existing) continue;
+      if (existing) return;
       const draft = structuredClone(template) as Draft<PersistentVolumeClaim>;
       delete draft.status;
       const labels = { ...draft.metadata.labels, ...spec?.selector.matchLabels };
@@ -71,7 +75,7 @@ export class StatefulSetClaims {
         }
         throw error;
       }
-    }
+    });
   }
 
   /** Sets the owner references of the claims. Returns whether one was changed. */

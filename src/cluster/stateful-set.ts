@@ -25,7 +25,7 @@ import {
 } from './controller-revisions.ts';
 import type { RevisionHistory } from './controller-revisions.ts';
 import { FIELD_MANAGER } from './field-manager.ts';
-import { availability, BURST_REPLICAS, nonZero } from './pod-control.ts';
+import { MAX_REJECTIONS, availability, BURST_REPLICAS, nonZero } from './pod-control.ts';
 import type { ClusterDeps } from './resource-monitors.ts';
 import { amountOf } from './rolling-update.ts';
 import { StatefulSetClaims } from './stateful-set-claims.ts';
@@ -221,14 +221,15 @@ class StatefulRollout {
       for (const member of members) if (await step(member)) return true;
       return false;
     }
-    const failure = await slowStart(members, async (member) => {
+    const attempt = async (member: Member) => {
       try {
         await step(member);
         return undefined;
       } catch (error) {
         return { error };
       }
-    });
+    };
+    const failure = await slowStart(members, attempt, MAX_REJECTIONS);
     if (failure) throw failure.error;
     return false;
   }

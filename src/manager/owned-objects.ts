@@ -17,6 +17,7 @@ import type { ChildContext, ChildOutcome } from './child.ts';
 import { mapToOwner, OWNER_INDEX, ownerIndexers } from './enqueue.ts';
 import type { OwnedWatches } from './controller-options.ts';
 import type { Predicate } from './predicate.ts';
+import { Rejections } from './rejections.ts';
 
 /** Rules for the owned objects of one kind. */
 export interface OwnedKindOptions<
@@ -217,7 +218,8 @@ export class OwnedObjects<O extends KubernetesObject = KubernetesObject> impleme
    * of a desired one. The owner is enqueued when that object is deleted or loses its controller.
    * @throws {TypeError} before the first request, if it would delete an object that another call in this sync has kept; if
    * the kind of a desired object was not added, or the owner cannot own it
-   * @throws {ApiError} of the first request that failed; see `ensureChild`
+   * @throws {ApiError} after all else is done, if the server rejected requests, such as admission: it names their objects, and
+   * has the kind of the first error. An error that concerns the server is thrown at once.
    */
   async ensure<T extends KubernetesObject = KubernetesObject & Readonly<Record<string, unknown>>>(
     context: ChildContext,
@@ -228,6 +230,8 @@ export class OwnedObjects<O extends KubernetesObject = KubernetesObject> impleme
     this.#requireOneList(context, owner, desired);
     const outcomes: OwnedOutcome<T>[] = [];
     let collision: SyncError | undefined;
+    const rejections = new Rejections();
+    const rejected = new Set<OwnedKind<O>>();
     for (const draft of desired) {
       const kind = this.#kinds.get(kindId(draft.apiVersion, draft.kind));
       if (!kind) {
@@ -235,7 +239,11 @@ export class OwnedObjects<O extends KubernetesObject = KubernetesObject> impleme
           `OwnedObjects has no informer of ${draft.apiVersion} ${draft.kind}: call add(informer)`,
         );
       }
-      const outcome = await kind.ensure(context, owner, draft);
+      const outcome = await rejections.catch(draft, () => kind.ensure(context, owner, draft));
+      if (!outcome) {
+        rejected.add(kind);
+        continue;
+      }
       if (outcome.kind === 'nameCollision') {
         const key = keyOf(outcome.object);
         kind.waiting.set(key, (kind.waiting.get(key) ?? new Set()).add(keyOf(owner)));
@@ -252,14 +260,19 @@ export class OwnedObjects<O extends KubernetesObject = KubernetesObject> impleme
     }
     const wanted = new Set(outcomes.map(({ object }) => object.metadata.uid));
     for (const kind of this.#kinds.values()) {
+      // An object that is no longer desired stays until those that may replace it exist.
+      if (rejected.has(kind)) continue;
+      const { resource } = kind.informer;
       for (const object of kind.prunable(owner)) {
-        if (wanted.has(object.metadata.uid)) continue;
-        const { resource } = kind.informer;
-        if (await deleteChild(context, resource, object)) {
-          logWrite(context, `Deleted ${resource.kind}`, object);
-        }
+        const { metadata } = object;
+        if (wanted.has(metadata.uid)) continue;
+        const isDeleted = await rejections.catch({ kind: resource.kind, metadata }, () =>
+          deleteChild(context, resource, object),
+        );
+        if (isDeleted) logWrite(context, `Deleted ${resource.kind}`, object);
       }
     }
+    rejections.throw();
     if (collision) throw collision;
     return outcomes;
   }

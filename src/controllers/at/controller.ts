@@ -26,6 +26,7 @@ import { Punctuality } from './punctuality.ts';
 import { parseSpec } from './spec.ts';
 import { buildAtStatus, SUCCEEDED } from './status.ts';
 import type { AtState } from './status.ts';
+import { forEachObject } from '../../manager/rejections.ts';
 
 /** Runs the command of every At once, at its time. */
 export function atController(kit: ControllerKit): Controller {
@@ -91,9 +92,9 @@ async function removeFinalizers(
   context: SyncContext,
 ): Promise<void> {
   const { client, signal } = context;
-  for (const pod of pods) {
+  await forEachObject(pods, async (pod) => {
     const { uid, resourceVersion } = pod.metadata;
-    if (await isUnrecorded(pod, at, context)) continue;
+    if (await isUnrecorded(pod, at, context)) return;
     const metadata = {
       uid,
       resourceVersion,
@@ -105,7 +106,7 @@ async function removeFinalizers(
     } catch (error) {
       if (!isApiError(error, 'notFound')) throw error;
     }
-  }
+  });
 }
 
 /**

@@ -20,6 +20,7 @@ import type { Clock } from '../../util/clock.ts';
 import { done, TerminalError } from '../../workqueue/outcome.ts';
 import { buildFooDeployment, FOO_COMPONENT, deploymentProblem } from './deployment.ts';
 import { buildFooStatus, isSyncedEventRecorded, readinessOf } from './status.ts';
+import { forEachObject } from '../../manager/rejections.ts';
 
 /** Keeps the Deployment `spec.deploymentName` for every Foo, as sample-controller. */
 export function fooController(kit: ControllerKit): Controller {
@@ -127,11 +128,11 @@ async function deletePrevious(
   owned: readonly DeepReadonly<Deployment>[],
   name: string,
 ): Promise<void> {
-  for (const previous of owned) {
+  await forEachObject(owned, async (previous) => {
     const { metadata } = previous;
-    if (metadata.name === name || metadata.deletionTimestamp !== undefined) continue;
-    if (!(await deleteChild(context, DEPLOYMENTS, previous))) continue;
+    if (metadata.name === name || metadata.deletionTimestamp !== undefined) return;
+    if (!(await deleteChild(context, DEPLOYMENTS, previous))) return;
     const deployment = objectKey(metadata.namespace, metadata.name);
     context.log.v(2).info('Deleted Deployment with the previous name', { deployment });
-  }
+  });
 }

@@ -1,5 +1,6 @@
 import assert from 'node:assert/strict';
 import { afterEach, beforeEach, describe, it } from 'node:test';
+import { isApiError } from '../../../src/api/api-error.ts';
 import { CONFIG_MAPS, JOBS, NODES, SERVICES } from '../../../src/api/builtin.ts';
 import type { ConfigMap, Job, Service } from '../../../src/api/builtin.ts';
 import { controllerReference } from '../../../src/api/metadata.ts';
@@ -201,6 +202,29 @@ describe('Owned objects', () => {
     writes.length = 0;
     assert.deepEqual(await ensure(owned, labelled), ['unchanged']);
     assert.deepEqual(writes, []);
+  });
+
+  it('are all written if the server rejects one, and the error names each of those', async () => {
+    const owned = ownedBy({ prune: true });
+    const { signal } = new AbortController();
+    await owned.ensure({ client, signal }, owner, [configMap('old', {})]);
+    await clock.advance(0);
+    writes.length = 0;
+    const rejection = owned.ensure({ client, signal }, owner, [
+      configMap('a', { 'no key!': '' }),
+      configMap('b', {}),
+      configMap('c', { '': '' }),
+    ]);
+    await assert.rejects(rejection, (error: unknown) => {
+      assert.ok(isApiError(error, 'invalid'));
+      assert.match(error.message, /ConfigMap "a": .*; ConfigMap "c": /);
+      return true;
+    });
+    assert.deepEqual(
+      writes,
+      ['POST a', 'POST b', 'POST c'],
+      'prunes nothing that they may replace',
+    );
   });
 
   it('of a kind that is not updated are only created, by default Jobs', async () => {
