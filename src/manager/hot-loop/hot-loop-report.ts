@@ -1,3 +1,4 @@
+import { isApiError } from '../../api/api-error.ts';
 import { objectKey } from '../../api/object-key.ts';
 import { objectPath } from '../../api/resource.ts';
 import type { Client } from '../../client/client.ts';
@@ -8,6 +9,7 @@ import { formatDuration } from '../../util/duration.ts';
 import type { LogFields, Logger } from '../../util/logger.ts';
 import { formatPath, valueAt } from '../../api/field-path.ts';
 import { HOT_LOOP_BACKOFF } from './hot-loop.ts';
+import type { Mutators } from './mutators.ts';
 import { mutatorsOf } from './mutators.ts';
 import type { HotLoop } from './written-object.ts';
 import { equalJson } from '../../api/equal.ts';
@@ -60,7 +62,7 @@ export async function reportHotLoop(
     within: formatDuration(loop.withinMs),
   });
   if (subject)
-    deps.recorder?.warning(subject, 'HotLoop', messageOf(loop, owners, admission.names, subject));
+    deps.recorder?.warning(subject, 'HotLoop', messageOf(loop, owners, admission, subject));
 }
 
 /** Logs the end of a hot loop. */
@@ -94,7 +96,7 @@ async function lookUpOwners(
 function messageOf(
   loop: HotLoop,
   owners: readonly string[],
-  admission: readonly string[],
+  admission: Mutators,
   subject: EventSubject,
 ): string {
   const { kind, paths, times, withinMs, fieldManager, resource, namespace, name } = loop;
@@ -119,11 +121,14 @@ function messageOf(
 }
 
 /** Returns a sentence about the changes of an object that is created again. */
-function changeOf(loop: HotLoop, owners: readonly string[], admission: readonly string[]): string {
+function changeOf(loop: HotLoop, owners: readonly string[], admission: Mutators): string {
   const fields = loop.paths.map(formatPath).join(', ');
   switch (loop.changedBy) {
     case 'admission': {
-      const who = admission.join(', ') || 'A mutating webhook or admission policy';
+      const unread = isApiError(admission.error, 'forbidden')
+        ? ' (this program may not list mutatingadmissionpolicies and mutatingwebhookconfigurations)'
+        : '';
+      const who = admission.names.join(', ') || `A mutating webhook or admission policy${unread}`;
       return `${who} changes ${fields} when the object is created.`;
     }
     case 'others':

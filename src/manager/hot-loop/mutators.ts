@@ -28,18 +28,22 @@ const KINDS = [
   },
 ] as const;
 
+/** Mutating webhooks and admission policies, and the first error of a read. */
+export interface Mutators {
+  readonly names: readonly string[];
+  readonly error?: unknown;
+}
+
 /**
  * Returns the mutating webhooks and admission policies that can change new objects of a resource, as
  * `MutatingAdmissionPolicy "NAME"`. Those that the program may not read are missing: most controllers have no such
  * permission.
- *
- * @returns the names, and the first error of a read
  */
 export async function mutatorsOf(
   { client, clock }: { readonly client: Pick<Client, 'raw'>; readonly clock: Clock },
   resource: Resource,
   signal: AbortSignal,
-): Promise<{ readonly names: readonly string[]; readonly error?: unknown }> {
+): Promise<Mutators> {
   const found: string[] = [];
   let failure: { readonly error: unknown } | undefined;
   for (const { kind, rulesOf } of KINDS) {

@@ -1,6 +1,11 @@
 import assert from 'node:assert/strict';
 import { describe, it } from 'node:test';
-import { ownersOf } from '../../../../src/manager/hot-loop/hot-loop-report.ts';
+import { ApiError } from '../../../../src/api/api-error.ts';
+import { PODS } from '../../../../src/api/builtin.ts';
+import { objectKey } from '../../../../src/api/object-key.ts';
+import { ownersOf, reportHotLoop } from '../../../../src/manager/hot-loop/hot-loop-report.ts';
+import { FakeClock } from '../../../../src/util/fake-clock.ts';
+import { silentLogger } from '../../../../src/util/logger.ts';
 
 const object = {
   metadata: {
@@ -60,4 +65,52 @@ describe('ownersOf', () => {
     }
     assert.deepEqual(ownersOf(object, ['constructor']), []);
   });
+});
+
+it('the event of an object that admission changes names the policies, or says that they may not be listed', async () => {
+  const rule = {
+    apiGroups: ['*'],
+    apiVersions: ['*'],
+    operations: ['CREATE'],
+    resources: ['pods'],
+  };
+  const policy = {
+    metadata: { name: 'images' },
+    spec: { matchConstraints: { resourceRules: [rule] } },
+  };
+  const forbidden = () => Promise.reject(new ApiError({ kind: 'forbidden', message: 'no' }));
+  for (const [read, text] of [
+    [() => Promise.resolve({ items: [policy] }), /MutatingAdmissionPolicy "images"/],
+    [forbidden, /policy \(this program may not list mutatingadmissionpolicies/],
+  ] as const) {
+    const events: string[] = [];
+    const recorded = (_subject: unknown, _reason: string, message: string) => {
+      events.push(message);
+      return { attempted: () => Promise.resolve() };
+    };
+    const recorder = { warning: recorded, normal: recorded };
+    const metadata = { namespace: 'default', name: 'a' };
+    await reportHotLoop(
+      {
+        client: { raw: ({ path }) => (path.includes('mutating') ? read() : forbidden()) },
+        clock: new FakeClock(),
+        log: silentLogger,
+        recorder,
+      },
+      {
+        ...metadata,
+        key: objectKey('default', 'a'),
+        kind: 'recreated',
+        resource: PODS,
+        paths: [['spec', 'image']],
+        changedBy: 'admission',
+        times: 5,
+        withinMs: 1000,
+        fieldManager: undefined,
+      },
+      { apiVersion: 'v1', kind: 'Count', metadata },
+      new AbortController().signal,
+    );
+    assert.match(events.join(), text);
+  }
 });
