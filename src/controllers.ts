@@ -1,5 +1,5 @@
 /**
- * The controllers of the daemon, for use in another program, and the types of their kinds. The
+ * The controllers of the program, for use in another program, and the types of their kinds. The
  * CustomResourceDefinitions are in `crds/`.
  *
  * @experimental

@@ -60,7 +60,7 @@ test('every TypeScript block of the pages is compiled as a file of test/docs', (
 });
 
 /** Ends its process. */
-const ENDS_PROCESS = new Set(['library-daemon.ts']);
+const ENDS_PROCESS = new Set(['library-program.ts']);
 
 describe('An example of the guides prints what its comments say', { concurrency: 2 }, () => {
   const folder = join(import.meta.dirname, 'docs');

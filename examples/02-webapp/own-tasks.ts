@@ -1,5 +1,5 @@
 /**
- * WebApps with tasks of one's own, instead of the daemon's, until SIGTERM or SIGINT. Where the cluster
+ * WebApps with tasks of one's own, instead of the program's, until SIGTERM or SIGINT. Where the cluster
  * is: --kubeconfig, $KUBECONFIG, the service account of the Pod, ~/.kube/config.
  */
 import { parseArgs } from 'node:util';

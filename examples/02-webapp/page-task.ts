@@ -21,7 +21,7 @@ const CONFIG_MAPS: Resource<ConfigMap> = {
   namespaced: true,
 };
 
-/** The WebApp controller of the daemon with two more tasks: a page before the others, and a log line after them. */
+/** The WebApp controller of the program with two more tasks: a page before the others, and a log line after them. */
 export function webAppWithPage(kit: ControllerKit): Controller {
   const configMaps = kit.informers.for(CONFIG_MAPS);
   const page = childTask({

@@ -49,8 +49,8 @@ async function writeBoth(): Promise<void> {
 /** Serves until the process is stopped. The cache has the functions of the start, not of requests. */
 async function serveAndWrite(kubeconfig: string): Promise<void> {
   process.argv.splice(2, Infinity, 'serve', `--write-kubeconfig=${kubeconfig}`);
-  const { script, runProgram } = loadProgram(folder);
-  const ended = runProgram();
+  const { script, runCrdController } = loadProgram(folder);
+  const ended = runCrdController();
   while (!existsSync(kubeconfig)) await sleep(10);
   const cache = script.createCachedData();
   await ended;
@@ -70,8 +70,8 @@ async function cacheOfRun(kubeconfig: string, port: number): Promise<Buffer> {
   process.argv.splice(2, Infinity, `--kubeconfig=${kubeconfig}`, '--leader-elect', '-v=0');
   process.argv.push('--leader-elect-resource-namespace=default');
   process.argv.push(`--health-probe-bind-address=${address}`);
-  const { script, runProgram } = loadProgram(folder);
-  const ended = runProgram();
+  const { script, runCrdController } = loadProgram(folder);
+  const ended = runCrdController();
   await ready(`http://${address}/readyz`);
   await sleep(SETTLE_MS);
   const cache = script.createCachedData();

@@ -26,7 +26,7 @@ type Wrapped = (
 /** A loaded program. */
 export interface LoadedProgram {
   readonly script: Script;
-  readonly runProgram: () => Promise<void>;
+  readonly runCrdController: () => Promise<void>;
 }
 
 /**
@@ -44,9 +44,9 @@ export function loadProgram(folder: string): LoadedProgram {
   const { href } = pathToFileURL(file);
   const script = new vm.Script(source, { filename: href, cachedData: codeCache(folder) });
   const wrapped: Wrapped = script.runInThisContext();
-  const module = { exports: {} as Pick<LoadedProgram, 'runProgram'> };
+  const module = { exports: {} as Pick<LoadedProgram, 'runCrdController'> };
   wrapped(createRequire(file), module, module.exports, href);
-  return { script, runProgram: module.exports.runProgram };
+  return { script, runCrdController: module.exports.runCrdController };
 }
 
 function codeCache(folder: string): Buffer | undefined {

@@ -11,5 +11,5 @@ if (message) {
   process.stderr.write(`${message}\n`);
   process.exitCode = 1;
 } else {
-  await loadProgram(import.meta.dirname).runProgram();
+  await loadProgram(import.meta.dirname).runCrdController();
 }

@@ -18,7 +18,7 @@ import { BinariesUnavailable, userCache } from '../envtest/binaries.ts';
 import { compare, format } from './comparison.ts';
 import { PLANES, startPlane } from './plane.ts';
 import type { PlaneName } from './plane.ts';
-import { needsCluster, programsOf, runProgram } from './run.ts';
+import { needsCluster, programsOf, runCrdController } from './run.ts';
 import type { TestResult } from './run.ts';
 import { SUITES } from './suites.ts';
 import type { SuiteName } from './suites.ts';
@@ -74,7 +74,7 @@ async function run(suite: SuiteName, name: PlaneName): Promise<readonly TestResu
     try {
       report(`running ${program} on ${name}`);
       const runOptions = { focus: options.focus, report };
-      results.push(...(await runProgram(suite, program, plane, runOptions)));
+      results.push(...(await runCrdController(suite, program, plane, runOptions)));
     } finally {
       await plane.stop();
     }

@@ -49,7 +49,7 @@ export function needsCluster(suite: SuiteName, program: string, plane: PlaneName
   return suite === 'kubernetes' || (plane === 'ours' && worksWithOurs);
 }
 
-export async function runProgram(
+export async function runCrdController(
   suite: SuiteName,
   program: string,
   plane: Plane,

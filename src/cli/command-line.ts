@@ -37,7 +37,7 @@ import type { Terminal } from './terminal.ts';
  * @throws {TypeError} on an unknown option
  * @throws {RangeError} if a name is malformed or used twice
  */
-export async function runDaemon<F extends Flags>(
+export async function runProgram<F extends Flags>(
   program: ProgramOptions<F>,
   argv: readonly string[] = process.argv.slice(2),
 ): Promise<void> {
@@ -171,7 +171,7 @@ async function runParsed(
   }
 }
 
-/** Logs an unhandled error and exits: a partly working daemon must not continue. */
+/** Logs an unhandled error and exits: a partly working program must not continue. */
 function exitOnUnhandledErrors(log: Logger): { dispose(): void } {
   const listener = (error: Error, origin: NodeJS.UncaughtExceptionOrigin) => {
     log.error(error, 'Unhandled error', { origin, stack: sourceStack(error) });
@@ -258,12 +258,12 @@ export function commandsOf(program: ProgramOptions): Commands {
     }),
     programCommand({
       name: 'top',
-      summary: 'Show a running daemon live: queues, keys, informers, leader',
+      summary: 'Show a running program live: queues, keys, informers, leader',
       description:
-        'Show live what a daemon on this machine does: queues and workers, informers, the most frequent and the slowest syncs with their causes, the leader, event loop lag and memory. Enter opens the selected queue or key and shows why the key ran; ? lists the keys. The daemon must serve its debug pages (--debug-bind-address). If standard output is not a terminal, print once. NO_COLOR and FORCE_COLOR apply.',
+        'Show live what a program on this machine does: queues and workers, informers, the most frequent and the slowest syncs with their causes, the leader, event loop lag and memory. Enter opens the selected queue or key and shows why the key ran; ? lists the keys. The program must serve its debug pages (--debug-bind-address). If standard output is not a terminal, print once. NO_COLOR and FORCE_COLOR apply.',
       flags: TOP_OPTIONS,
       examples: [
-        ['top --address=127.0.0.1:6060', 'Show a daemon on this machine'],
+        ['top --address=127.0.0.1:6060', 'Show a program on this machine'],
         ['top --once | less', 'Print once'],
       ],
       run: async (flags, context) => {
@@ -316,7 +316,7 @@ export function commandsOf(program: ProgramOptions): Commands {
   ];
   const names = all.map((each) => each.name);
   const twice = names.find((each, at) => names.indexOf(each) < at);
-  if (twice !== undefined) throw new RangeError(`runDaemon: the command ${twice} exists already`);
+  if (twice !== undefined) throw new RangeError(`runProgram: the command ${twice} exists already`);
   return all;
 }
 

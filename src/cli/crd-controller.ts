@@ -17,7 +17,7 @@ import { UsageError } from './common/errors.ts';
 import { manifest, packageRoot } from './program/package.ts';
 import { programCommand } from './program/program.ts';
 import type { ProgramCommand, ProgramController, ProgramOptions } from './program/program.ts';
-import { runDaemon } from './command-line.ts';
+import { runProgram } from './command-line.ts';
 
 const FLAGS = {
   'pod-count-events': booleanOption({
@@ -70,7 +70,7 @@ const COMMANDS: readonly ProgramCommand[] = [
     examples: [
       ['demo', 'Show all controllers, in at most 30 s'],
       ['demo --only=at,foo', 'Show two controllers'],
-      ['demo --keep', 'Keep the server and the daemon running, for kubectl'],
+      ['demo --keep', 'Keep the server and the program running, for kubectl'],
     ],
     run: async (flags, context) => {
       const { demo } = await import('./commands/demo.ts');
@@ -181,8 +181,8 @@ const COMMANDS: readonly ProgramCommand[] = [
 ];
 
 /** Runs the program of this package. */
-export function runProgram(): Promise<void> {
-  return runDaemon(crdController());
+export function runCrdController(): Promise<void> {
+  return runProgram(crdController());
 }
 
 /** Returns the program of this package. */

@@ -8,6 +8,6 @@ if (message) {
   process.stderr.write(`${message}\n`);
   process.exitCode = 1;
 } else {
-  const { runProgram } = await import('./crd-controller.ts');
-  await runProgram();
+  const { runCrdController } = await import('./crd-controller.ts');
+  await runCrdController();
 }

@@ -175,7 +175,7 @@ const RECENT_EVENTS = 500;
 /**
  * Connects controllers with everything they need: shared informers that start when all event handlers are
  * registered, an event broadcaster, leader election or shards, and servers. Programs of
- * `runDaemon` are built by this function, too.
+ * `runProgram` are built by this function, too.
  */
 export function controllerManager(given: ControllerManagerOptions): Manager {
   checkOptions(given, MANAGER_OPTIONS, 'controllerManager');

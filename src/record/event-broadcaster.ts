@@ -216,7 +216,7 @@ export class EventBroadcaster implements Runnable {
   #record(event: RecordedEvent): RecordResult {
     if (this.#eventLog.enabled) this.#eventLog.info('Event occurred', describe(event));
     if (this.#isStopping) {
-      this.#drop('shutdown', event, 'Dropped event: the daemon is stopping');
+      this.#drop('shutdown', event, 'Dropped event: the program is stopping');
       return NOT_SENT;
     }
     const correlated = this.#correlator.count(event);

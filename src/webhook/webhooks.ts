@@ -39,7 +39,7 @@ const NAME = /^[a-z0-9]([a-z0-9-]*[a-z0-9])?$/;
 
 /**
  * Functions that the API server calls: they set defaults, validate objects, and convert custom resources between
- * versions. A declaration has no effect by itself: pass it to `runControllers` or `runDaemon`, and in tests pass its
+ * versions. A declaration has no effect by itself: pass it to `runControllers` or `runProgram`, and in tests pass its
  * `functions` to the embedded API server.
  */
 export class Webhooks {

@@ -3,7 +3,7 @@ import { afterEach, beforeEach, describe, it } from 'node:test';
 import { PODS } from '../../src/api/builtin.ts';
 import { fetchMonitorSnapshot } from '../../src/cli/top/snapshot.ts';
 import { renderView } from '../../src/cli/top/render.ts';
-import { DaemonMonitor } from '../../src/cli/top/daemon-monitor.ts';
+import { ProgramMonitor } from '../../src/cli/top/program-monitor.ts';
 import { WriteFence } from '../../src/client/write-fence.ts';
 import { formatPostponement } from '../../src/manager/sync-log.ts';
 import { formatCall } from '../../src/manager/sync-history.ts';
@@ -183,7 +183,7 @@ describe('The live view of a daemon', () => {
       await simulation.pass(60_000);
       const listening = simulation.lines.findLast(({ message }) => message === 'Listening');
       const address = String(listening?.fields['address']);
-      const monitor = new DaemonMonitor(address);
+      const monitor = new ProgramMonitor(address);
       monitor.record(await fetchMonitorSnapshot(address, () => 0, new AbortController().signal));
       const lines = renderView(monitor.view(0), { width: 160, height: Infinity }, false);
       const shown = lines.join('\n');

@@ -1,9 +1,9 @@
 /** Runs the operator. `--help` prints the commands and flags. */
-import { runDaemon } from 'crd-controller/daemon';
+import { runProgram } from 'crd-controller/program';
 import { backupController, restoreController } from './backup-operator.ts';
 import { BACKUPS, RESTORES } from './kinds.ts';
 
-await runDaemon({
+await runProgram({
   name: 'backup-operator',
   version: '1.0.0',
   controllers: {

@@ -1,8 +1,8 @@
 /** Runs the operator. `--help` prints the commands and flags. */
-import { runDaemon, textOption } from 'crd-controller/daemon';
+import { runProgram, textOption } from 'crd-controller/program';
 import { DNS_RECORDS, dnsRecordController } from './dns-record.ts';
 
-await runDaemon({
+await runProgram({
   name: 'dns-record-operator',
   version: '1.0.0',
   flags: {

@@ -5,7 +5,7 @@ import { columnLines } from '../common/table-printer.ts';
 export interface CheckResult {
   /** Name of the check: `CRD counts.demo.mark8s.io`. */
   readonly check: string;
-  /** `warning`: the daemon works, or may work. `skipped`: unknown. Only `failed` changes the exit code. */
+  /** `warning`: the program works, or may work. `skipped`: unknown. Only `failed` changes the exit code. */
   readonly result: 'ok' | 'warning' | 'failed' | 'skipped';
   readonly detail: string;
   /** Next steps: sentences or commands. */

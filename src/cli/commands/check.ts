@@ -46,14 +46,14 @@ import { formatDuration } from '../../util/duration.ts';
 import { groupResourceOf } from '../../api/resource.ts';
 import { isRecord } from '../../util/values.ts';
 
-/** Shorter than the daemon's timeout, because a user waits for the result. */
+/** Shorter than the program's timeout, because a user waits for the result. */
 const REQUEST_TIMEOUT_MS = 10_000;
 
 /**
- * Checks whether a daemon with these flags could run, and prints the results. Changes nothing.
+ * Checks whether a program with these flags could run, and prints the results. Changes nothing.
  *
  * @returns 1 if a check failed
- * @throws {UsageError} on flags that the daemon rejects too
+ * @throws {UsageError} on flags that the program rejects too
  */
 export async function check(
   program: ProgramOptions,
@@ -174,7 +174,7 @@ export interface PreflightPlan extends PermissionPlan {
 }
 
 /**
- * Checks the prerequisites of the daemon without changing anything. Returns one result for each check. If
+ * Checks the prerequisites of the program without changing anything. Returns one result for each check. If
  * the server cannot be reached, there is one result.
  */
 export async function preflight(
@@ -281,7 +281,7 @@ function installStep(
 
 /**
  * Checks that the CRD of `resource` exists, is Established and serves the required version. A user who
- * cannot read CRDs, such as the daemon's own ServiceAccount, learns only whether the version is served.
+ * cannot read CRDs, such as the program's own ServiceAccount, learns only whether the version is served.
  */
 async function checkDefinition(
   client: Client,

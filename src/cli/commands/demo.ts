@@ -36,7 +36,7 @@ const NAMESPACE = 'default';
 
 /**
  * Runs the whole system in one process, over HTTPS as in production: an API server, cluster controllers, the
- * daemon with its own kubeconfig, and a user. Prints what happens and checks the results.
+ * program with its own kubeconfig, and a user. Prints what happens and checks the results.
  *
  * @returns 130 if the user interrupted it
  * @throws {UsageError} on an unknown controller
@@ -61,7 +61,7 @@ export async function demo(
           // The demo shows the events of its own controllers.
           (stop) => cluster.runControllers(stop, { kubelet: KUBELET, controllers: ['-events'] }),
           async (stop) => {
-            await runScenarios({ ...demoRun, keep: flags.keep }, stop);
+            await runScenariosWithProgram({ ...demoRun, keep: flags.keep }, stop);
             finished.abort();
           },
         ],
@@ -91,7 +91,7 @@ interface DemoRun {
   readonly context: CommandContext;
 }
 
-async function runScenarios(demoRun: DemoRun, signal: AbortSignal): Promise<void> {
+async function runScenariosWithProgram(demoRun: DemoRun, signal: AbortSignal): Promise<void> {
   const { cluster, printer, scenarios } = demoRun;
   const connection = cluster.connect('kubectl');
   const { client } = connection;
@@ -108,8 +108,7 @@ async function runScenarios(demoRun: DemoRun, signal: AbortSignal): Promise<void
   );
   try {
     printer.note(`Kubernetes API server in this process, over HTTPS: ${cluster.url}`);
-    if (await runner.installKinds(signal))
-      await runScenariosWithDaemon(demoRun, runner, observer, signal);
+    if (await runner.installKinds(signal)) await runScenarios(demoRun, runner, observer, signal);
     printer.summary([
       `${observer.podsSeen} Pods created`,
       `${recordings(observer.view(EVENTS).values())} events`,
@@ -120,14 +119,14 @@ async function runScenarios(demoRun: DemoRun, signal: AbortSignal): Promise<void
   }
 }
 
-async function runScenariosWithDaemon(
+async function runScenarios(
   { cluster, printer, scenarios, keep, kubeconfig, web, context }: DemoRun,
   runner: ScenarioRunner,
   observer: Observer,
   signal: AbortSignal,
 ): Promise<void> {
   const stop = new AbortController();
-  const { log, errors } = daemonLog(context, scenarios);
+  const { log, errors } = programLog(context, scenarios);
   const args = [
     `--kubeconfig=${kubeconfig}`,
     `--controllers=${scenarios.map(({ name }) => name).join(',')}`,
@@ -137,13 +136,13 @@ async function runScenariosWithDaemon(
   /** Errors until the user tries commands of their own, which are not judged. */
   let count: number | undefined;
   const page = web && `Open http://127.0.0.1:${web.port}/debug/ in a browser.`;
-  printer.heading('Start the daemon, as in production');
+  printer.heading('Start the program, as in production');
   printer.command(`crd-controller ${args.join(' ')}`);
   if (page) context.print(page);
   await runAll(
     [
       (ended) => observer.run(ended),
-      (ended) => runDaemon(context, args, { log, debugRoutes: web && pageOf(cluster) }, ended),
+      (ended) => runProgram(context, args, { log, debugRoutes: web && pageOf(cluster) }, ended),
       async (ended) => {
         const succeeded = await runner.run(ended);
         if (succeeded && keep && (await runner.applySamples(ended))) {
@@ -160,16 +159,16 @@ async function runScenariosWithDaemon(
     AbortSignal.any([signal, stop.signal]),
   );
   const tookMs = Math.round(systemClock.monotonic() - stopMs);
-  printer.heading('Stop the daemon');
-  printer.check(`The daemon stops within ${formatDuration(tookMs)}`);
+  printer.heading('Stop the program');
+  printer.check(`The program stops within ${formatDuration(tookMs)}`);
   count ??= errors();
   printer.check(
-    'The daemon logged no unexpected error',
+    'The program logged no unexpected error',
     count === 0 ? undefined : `it logged ${count}; run the demo with -v=2 for details`,
   );
 }
 
-async function runDaemon(
+async function runProgram(
   { program }: CommandContext,
   args: readonly string[],
   { log, debugRoutes }: { readonly log: Logger } & Pick<ServerOptions, 'debugRoutes'>,
@@ -199,10 +198,10 @@ async function freePort(): Promise<number> {
 }
 
 /**
- * Creates the daemon's log. Without `-v` it shows errors only. Counts unexpected errors; errors that a
+ * Creates the program's log. Without `-v` it shows errors only. Counts unexpected errors; errors that a
  * scenario expects are not shown.
  */
-function daemonLog(
+function programLog(
   { logging }: CommandContext,
   scenarios: readonly Scenario[],
 ): { readonly log: Logger; readonly errors: () => number } {

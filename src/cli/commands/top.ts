@@ -9,14 +9,14 @@ import type { OptionValues } from '../flags/option.ts';
 import type { TOP_OPTIONS } from '../flags/options.ts';
 import { fetchMonitorSnapshot } from '../top/snapshot.ts';
 import { renderView } from '../top/render.ts';
-import { DaemonMonitor } from '../top/daemon-monitor.ts';
+import { ProgramMonitor } from '../top/program-monitor.ts';
 import { showLive } from '../top/live.ts';
 
 /** Width of the output if standard output is not a terminal, or one without a known size. */
 const WIDTH = 160;
 
 /**
- * Shows what a daemon does and refreshes the view until the user quits. If standard output is not a
+ * Shows what a program does and refreshes the view until the user quits. If standard output is not a
  * terminal, prints once.
  *
  * @returns 1 if a single print received no response
@@ -38,12 +38,12 @@ async function once(
   clock: Clock,
   { print, warn, signal, colour }: Pick<CommandContext, 'print' | 'warn' | 'signal' | 'colour'>,
 ): Promise<number> {
-  const monitor = new DaemonMonitor(address);
+  const monitor = new ProgramMonitor(address);
   try {
     monitor.record(await fetchMonitorSnapshot(address, () => clock.monotonic(), signal));
   } catch (error) {
     warn(
-      `Error: Cannot show ${address}: ${messageOf(error)}. Set --address to the daemon's --debug-bind-address.`,
+      `Error: Cannot show ${address}: ${messageOf(error)}. Set --address to the program's --debug-bind-address.`,
     );
     return EXIT_FAILURE;
   }

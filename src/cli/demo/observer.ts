@@ -33,7 +33,7 @@ const REWATCH_MS = 100;
 
 type Objects = ReadonlyMap<string, ReadonlyMap<string, KubernetesObject>>;
 
-/** Watches the objects of one namespace, and the nodes. It is independent of the daemon's caches. */
+/** Watches the objects of one namespace, and the nodes. It is independent of the program's caches. */
 export class Observer implements Runnable {
   readonly name = 'observer';
   readonly #deps: ObserverDeps;

@@ -34,7 +34,7 @@ export class ScenarioRunner {
     this.#scenarios = scenarios;
   }
 
-  /** Installs the CRDs before the daemon starts, because its controllers wait for them. */
+  /** Installs the CRDs before the program starts, because its controllers wait for them. */
   installKinds(signal: AbortSignal): Promise<boolean> {
     return succeeds(async () => {
       const kinds = this.#scenarios.flatMap((scenario) => scenario.kinds);

@@ -112,7 +112,7 @@ export interface Scenario {
   /** Folder of its sample, which is also applied for the user at the end. */
   readonly sample: string;
   /**
-   * Errors that the daemon is expected to log.
+   * Errors that the program is expected to log.
    * @default none
    */
   readonly expectedErrors?: RegExp;

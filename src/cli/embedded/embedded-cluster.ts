@@ -51,7 +51,7 @@ export interface EmbeddedClusterOptions {
 export interface EmbeddedCluster {
   /** `https://127.0.0.1:6444` */
   readonly url: string;
-  /** Kubeconfig for kubectl and for the daemon. */
+  /** Kubeconfig for kubectl and for the program. */
   readonly kubeconfig: Listening['kubeconfig'];
   /** Number of requests received. */
   readonly requests: number;

@@ -103,7 +103,7 @@ export const TOP_OPTIONS = {
     'Other',
     {
       address: textOption({
-        help: 'Address of the debug pages of the daemon',
+        help: 'Address of the debug pages of the program',
         default: '127.0.0.1:6060',
       }),
       interval: durationOption({ help: 'Refresh interval', default: '2s' }),

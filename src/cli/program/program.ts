@@ -124,7 +124,7 @@ export function programCommand<F extends Flags>(command: ProgramCommand<F>): Pro
   return command;
 }
 
-/** Options of `runDaemon`. */
+/** Options of `runProgram`. */
 export interface ProgramOptions<F extends Flags = Flags> {
   /**
    * Lower-case letters, digits and "-". The User-Agent, the Lease, the label `manager` of metrics and the
@@ -219,13 +219,13 @@ const NAME = /^[a-z][a-z0-9]*(-[a-z0-9]+)*$/;
  * @throws {RangeError} on a malformed name
  */
 export function checkProgram(program: ProgramOptions): void {
-  checkOptions(program, PROGRAM_OPTIONS, 'runDaemon');
+  checkOptions(program, PROGRAM_OPTIONS, 'runProgram');
   const { controllers, flags = {}, commands = [] } = program;
   for (const each of commands) checkOptions(each, COMMAND_OPTIONS, `command ${each.name}`);
   for (const [name, each] of Object.entries(controllers)) {
     checkOptions(each, CONTROLLER_OPTIONS, `controller ${name}`);
     if (!each.build === !each.load) {
-      throw new TypeError(`runDaemon: controller ${name}: give either build or load`);
+      throw new TypeError(`runProgram: controller ${name}: give either build or load`);
     }
   }
   const names = {
@@ -238,10 +238,10 @@ export function checkProgram(program: ProgramOptions): void {
     const bad = all.find((name) => !NAME.test(name));
     if (bad === undefined) continue;
     throw new RangeError(
-      `runDaemon: ${option}: ${JSON.stringify(bad)} must consist of lower-case letters, digits and single "-" between them`,
+      `runProgram: ${option}: ${JSON.stringify(bad)} must consist of lower-case letters, digits and single "-" between them`,
     );
   }
-  if (names.controllers.length === 0) throw new RangeError('runDaemon: controllers is empty');
+  if (names.controllers.length === 0) throw new RangeError('runProgram: controllers is empty');
 }
 
 /**

@@ -15,7 +15,7 @@ import { join } from 'node:path';
 import { isLoopback } from '../../serving/bind-address.ts';
 import type { CertificateFilesOptions } from '../../serving/serving-certificate.ts';
 
-/** Validated configuration of the daemon, in the units of the program; frozen. */
+/** Validated configuration of the program, in the units of the program; frozen. */
 export interface RunConfig {
   readonly cluster: ClusterAccess;
   /** Names of the controllers to run, in the order of the program. */
@@ -27,7 +27,7 @@ export interface RunConfig {
   readonly features: FeatureGates;
   /** Whether writes are server-side dry runs. */
   readonly isDryRun: boolean;
-  /** Whether the daemon exits after a single pass. */
+  /** Whether the program exits after a single pass. */
   readonly isOnce: boolean;
   /** Number of concurrent syncs, by controller. */
   readonly concurrentSyncs: ReadonlyMap<string, number>;

@@ -241,7 +241,7 @@ export function runOptions({
       }),
   };
   const taken = Object.keys(flags).find((flag) => Object.hasOwn(options, flag));
-  if (taken !== undefined) throw new RangeError(`runDaemon: the flag --${taken} exists already`);
+  if (taken !== undefined) throw new RangeError(`runProgram: the flag --${taken} exists already`);
   return { ...options, ...optionGroup('Controllers', flags) };
 }
 

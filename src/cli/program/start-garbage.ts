@@ -6,7 +6,7 @@ const MAX_HEAP_BYTES = 64 * 2 ** 20;
 
 /**
  * Collects the garbage of the start and returns its memory to the system. V8 does this only when the program
- * allocates more, so that an idle daemon would keep the memory.
+ * allocates more, so that an idle program would keep the memory.
  *
  * @param maxHeapBytes used heap above which nothing is done
  * @param collector returns the garbage collector, or undefined if the engine has none

@@ -1,6 +1,6 @@
 import type { Clock } from '../../util/clock.ts';
 import { messageOf } from '../../util/values.ts';
-import { DaemonMonitor } from './daemon-monitor.ts';
+import { ProgramMonitor } from './program-monitor.ts';
 import type { KeyPageData } from './key-page.ts';
 import { Keyboard } from './keyboard.ts';
 import { currentPage, pressed, START } from './model.ts';
@@ -20,7 +20,7 @@ export interface LiveOptions {
   readonly colour: boolean;
 }
 
-/** Shows a daemon on the terminal of this process until the user quits, and restores the terminal. */
+/** Shows a program on the terminal of this process until the user quits, and restores the terminal. */
 export async function showLive(options: LiveOptions): Promise<void> {
   const { stdin, stdout } = process;
   const live = new LiveView(
@@ -83,7 +83,7 @@ class LiveView {
   onSuspend = () => {};
   readonly #options: LiveOptions;
   readonly #screen: Screen;
-  readonly #monitor: DaemonMonitor;
+  readonly #monitor: ProgramMonitor;
   readonly #keyboard: Keyboard;
   readonly #quit = new AbortController();
   #state: TopState = START;
@@ -97,7 +97,7 @@ class LiveView {
   constructor(options: LiveOptions, screen: Screen) {
     this.#options = options;
     this.#screen = screen;
-    this.#monitor = new DaemonMonitor(options.address);
+    this.#monitor = new ProgramMonitor(options.address);
     this.#keyboard = new Keyboard(options.clock, (key) => this.#onKey(key));
   }
 
@@ -180,7 +180,7 @@ class LiveView {
       try {
         this.#key = { page: id, data: await fetchKey(address, id, end) };
       } catch (error) {
-        // The last data stays on the screen; the head shows that the daemon does not respond.
+        // The last data stays on the screen; the head shows that the program does not respond.
         this.#key = { page: id, data: known ?? { error: messageOf(error) } };
       }
     };

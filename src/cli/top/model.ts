@@ -27,7 +27,7 @@ export interface PageState {
 export interface TableState {
   /** Selected row. If it disappears, the row at the same position is selected. */
   readonly row?: { readonly id: string; readonly at: number };
-  /** Absent: the order of the daemon. */
+  /** Absent: the order of the program. */
   readonly sort?: { readonly column: number; readonly isReverse: boolean };
 }
 
@@ -228,7 +228,7 @@ function moved(state: TopState, key: Key, { tables, height }: Shown): TopState {
     case '>':
     case 'left':
     case '<': {
-      // One position more than there are columns: the order of the daemon.
+      // One position more than there are columns: the order of the program.
       const positions = table.columns.length + 1;
       const step = key === 'right' || key === '>' ? 1 : -1;
       const next = ((sort?.column ?? -1) + 1 + step + positions) % positions;

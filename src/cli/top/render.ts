@@ -1,6 +1,6 @@
 import { problemsOf, readinessText, verdictLine } from '../../serving/words.ts';
 import type { ProcessStatus } from '../../serving/debug-pages.ts';
-import type { DaemonView, MonitorView } from './daemon-monitor.ts';
+import type { ProgramView, MonitorView } from './program-monitor.ts';
 import { cutLine, grid, paint } from './grid.ts';
 import type { Span } from './grid.ts';
 import { helpLines, hintLine } from './help.ts';
@@ -26,7 +26,7 @@ export function renderView(
   colour: boolean,
 ): string[] {
   const head = headOf(view);
-  const tables = tablesOf(view.daemon, currentPage(START).id);
+  const tables = tablesOf(view.program, currentPage(START).id);
   const body = tableLines(tables, undefined, { width, height: height - head.length });
   return [...head, ...body].slice(0, height).map((line) => paint(cutLine(line, width), colour));
 }
@@ -52,13 +52,13 @@ export function renderScreen(
   const page = currentPage(state);
   const head = [...headOf(view), ...titleOf(page.id)];
   const room = Math.max(0, height - head.length - 1);
-  const tables = arranged(tablesOf(view.daemon, page.id), page);
+  const tables = arranged(tablesOf(view.program, page.id), page);
   const lines = page.id.kind === 'key' ? keyPage(key, width) : [];
   const from = Math.max(0, Math.min(page.scroll, lines.length - (room - 1)));
   const body = state.isHelp
     ? helpLines()
-    : !view.daemon && view.notice
-      ? [[], [faint("Set --address to the daemon's --debug-bind-address.")]]
+    : !view.program && view.notice
+      ? [[], [faint("Set --address to the program's --debug-bind-address.")]]
       : page.id.kind === 'key'
         ? [[], ...lines.slice(from)]
         : tableLines(tables, page, { width, height: room });
@@ -78,21 +78,21 @@ function titleOf(id: PageId): Span[][] {
   return [[], [{ text, style: 'heading' }]];
 }
 
-function headOf({ address, notice, daemon }: MonitorView): Span[][] {
-  const title = [{ text: daemon?.status.name ?? 'program', style: 'heading' as const }];
+function headOf({ address, notice, program }: MonitorView): Span[][] {
+  const title = [{ text: program?.status.name ?? 'program', style: 'heading' as const }];
   const lines: Span[][] = [
     [
       ...title,
       plain(
-        daemon
-          ? ` ${daemon.status.version} at ${address}, up ${roughly(daemon.status.upMs)}`
+        program
+          ? ` ${program.status.version} at ${address}, up ${roughly(program.status.upMs)}`
           : ` at ${address}`,
       ),
     ],
   ];
   if (notice) lines.push([{ text: notice.text, style: notice.isError ? 'alarm' : 'good' }]);
-  if (daemon) lines.push(...verdictLines(daemon.status));
-  if (daemon) lines.push(leaderLine(daemon.status), processLine(daemon));
+  if (program) lines.push(...verdictLines(program.status));
+  if (program) lines.push(leaderLine(program.status), processLine(program));
   return lines;
 }
 
@@ -142,7 +142,7 @@ function verdictLines({ verdict, now }: ProcessStatus): Span[][] {
   return [...lines, [faint(`${more}${readinessText(verdict)}`)]];
 }
 
-function processLine({ cpu, residentBytes, heapBytes, loopLagMs, windowMs }: DaemonView): Span[] {
+function processLine({ cpu, residentBytes, heapBytes, loopLagMs, windowMs }: ProgramView): Span[] {
   const isLate = loopLagMs !== undefined && loopLagMs > 200;
   const window = windowMs === undefined ? 'since the start' : `over the last ${roughly(windowMs)}`;
   return [

@@ -6,8 +6,8 @@ import type { Cause } from '../../workqueue/queue-item.ts';
 import type { KeyHistory } from '../../manager/sync-history.ts';
 import { hasErrorCode, messageOf } from '../../util/values.ts';
 
-/** State of a daemon at one time. */
-export interface DaemonSnapshot {
+/** State of a program at one time. */
+export interface ProgramSnapshot {
   /** Time on the caller's monotonic clock. */
   readonly atMs: number;
   readonly status: ProcessStatus;
@@ -85,7 +85,7 @@ export interface KeyReport {
 const TIMEOUT_MS = 5000;
 
 /**
- * Reads the debug pages of the daemon at `address` (`HOST:PORT`).
+ * Reads the debug pages of the program at `address` (`HOST:PORT`).
  *
  * @throws {Error} if there is no response, or an invalid one
  */
@@ -93,7 +93,7 @@ export async function fetchMonitorSnapshot(
   address: string,
   now: () => number,
   signal: AbortSignal,
-): Promise<DaemonSnapshot> {
+): Promise<ProgramSnapshot> {
   const within = AbortSignal.any([signal, AbortSignal.timeout(TIMEOUT_MS)]);
   const get = async (path: string, mayBeMissing = false) =>
     (await request(address, path, within, mayBeMissing)).text();
@@ -132,13 +132,13 @@ export async function fetchKey(
   return { controllers: [], ...(error !== undefined && { error }) };
 }
 
-/** Parses a page that has `lists`; other pages are not from a daemon. */
+/** Parses a page that has `lists`; other pages are not from a program. */
 function page<P>(text: string, lists: readonly (keyof P)[]): P {
   try {
     const parsed: P = JSON.parse(text);
     if (lists.every((list) => Array.isArray(parsed[list]))) return parsed;
   } catch {
-    // The page is not from a daemon.
+    // The page is not from a program.
   }
   throw new Error('it does not serve the debug pages that top reads, or it has another version');
 }

@@ -3,7 +3,7 @@ import type { Cause } from '../../workqueue/queue-item.ts';
 import type { ObjectCounts } from '../../serving/attention.ts';
 import { isFailedResult, moment, PROBLEMS, stateOf, STATES } from '../../serving/words.ts';
 import type { InformerStatus } from '../../serving/debug-pages.ts';
-import type { DaemonView, KeyView, QueueView } from './daemon-monitor.ts';
+import type { ProgramView, KeyView, QueueView } from './program-monitor.ts';
 import type { Cell, GridColumn, Style } from './grid.ts';
 import { durationCell, rateCell, roughly } from './text.ts';
 
@@ -34,25 +34,25 @@ export interface Row {
 }
 
 /** Returns the tables of a page. Pages without tables show a text. */
-export function tablesOf(daemon: DaemonView | undefined, page: PageId): TopTable[] {
-  if (!daemon || page.kind === 'key') return [];
+export function tablesOf(program: ProgramView | undefined, page: PageId): TopTable[] {
+  if (!program || page.kind === 'key') return [];
   if (page.kind === 'overview') {
     return [
-      ...attention(daemon),
-      queues(daemon),
-      informers(daemon),
-      hottest(daemon),
-      slowest(daemon),
+      ...attention(program),
+      queues(program),
+      informers(program),
+      hottest(program),
+      slowest(program),
     ];
   }
   const isOfQueue = ({ controller }: { readonly controller: string }) =>
     controller === page.controller;
-  const hotLoops = daemon.hotLoops.filter(isOfQueue);
+  const hotLoops = program.hotLoops.filter(isOfQueue);
   return [
-    keys(daemon.keys.filter(isOfQueue)),
+    keys(program.keys.filter(isOfQueue)),
     ...(hotLoops.length > 0 ? [loops(hotLoops)] : []),
-    hottest({ hottest: daemon.hottest.filter(isOfQueue) }),
-    slowest({ slowest: daemon.slowest.filter(isOfQueue) }),
+    hottest({ hottest: program.hottest.filter(isOfQueue) }),
+    slowest({ slowest: program.slowest.filter(isOfQueue) }),
   ];
 }
 
@@ -73,7 +73,7 @@ const QUEUE_COLUMNS: readonly GridColumn[] = [
   { title: 'HOT LOOPS', isNumber: true, spare: 6 },
 ];
 
-function queues({ queues, status }: DaemonView): TopTable {
+function queues({ queues, status }: ProgramView): TopTable {
   const nowMs = Date.parse(status.now);
   return {
     id: 'queues',
@@ -168,7 +168,7 @@ const ATTENTION_COLUMNS: readonly GridColumn[] = [
 ];
 
 /** Keys that fail, and objects that are stalled or not ready. The table is absent without them. */
-function attention({ attention, status }: DaemonView): TopTable[] {
+function attention({ attention, status }: ProgramView): TopTable[] {
   const nowMs = Date.parse(status.now);
   const rows = attention.map(({ controller, key, problem, since, message }) => {
     const style = PROBLEM_STYLES[problem];
@@ -195,7 +195,7 @@ const LOOP_COLUMNS: readonly GridColumn[] = [
   { title: 'FIELDS' },
 ];
 
-function loops(hotLoops: DaemonView['hotLoops']): TopTable {
+function loops(hotLoops: ProgramView['hotLoops']): TopTable {
   return {
     id: 'loops',
     columns: LOOP_COLUMNS,
@@ -225,7 +225,7 @@ const INFORMER_COLUMNS: readonly GridColumn[] = [
 ];
 
 /** Informers with problems come first, because there may be no room for all. */
-function informers({ status }: DaemonView): TopTable {
+function informers({ status }: ProgramView): TopTable {
   const rank = (informer: InformerStatus) => (styleOf(informer) === 'plain' ? 1 : 0);
   return {
     id: 'informers',
@@ -274,7 +274,7 @@ const HOT_COLUMNS: readonly GridColumn[] = [
   { title: 'WHY', spare: 1 },
 ];
 
-function hottest({ hottest }: Pick<DaemonView, 'hottest'>): TopTable {
+function hottest({ hottest }: Pick<ProgramView, 'hottest'>): TopTable {
   return {
     id: 'hottest',
     columns: HOT_COLUMNS,
@@ -300,7 +300,7 @@ const SLOW_COLUMNS: readonly GridColumn[] = [
   { title: 'WHY', spare: 1 },
 ];
 
-function slowest({ slowest }: Pick<DaemonView, 'slowest'>): TopTable {
+function slowest({ slowest }: Pick<ProgramView, 'slowest'>): TopTable {
   return {
     id: 'slowest',
     columns: SLOW_COLUMNS,

@@ -45,7 +45,7 @@ export function credentialsOfUser(
   if (header) return header;
   if (exec?.needsTerminal) {
     throw wrong(
-      `exec: ${exec.source.command} requires a terminal (interactiveMode: Always), which a daemon does not have`,
+      `exec: ${exec.source.command} requires a terminal (interactiveMode: Always), which a program in the background does not have`,
     );
   }
   if (exec) return exec.source;

@@ -13,7 +13,7 @@ import { COUNTS as COUNTS_V2 } from '../generated/count-v2.ts';
 import { COUNTS } from '../generated/count.ts';
 import { webhooks } from '../webhooks.ts';
 
-const SERVICE = 'https://count-daemon-webhook.count-daemon-system.svc:443';
+const SERVICE = 'https://count-program-webhook.count-program-system.svc:443';
 const AT = { namespace: 'default', name: 'web' };
 
 const read = (path: string) =>

@@ -15,7 +15,7 @@ import {
   systemClock,
 } from 'crd-controller';
 import { applyManifests, parseManifests, readManifests } from 'crd-controller/apply';
-import { runDaemon } from 'crd-controller/daemon';
+import { runProgram } from 'crd-controller/program';
 import type { Condition, ControllerKit, KubernetesObject, Resource } from 'crd-controller';
 import { ApiServer, Cluster } from 'crd-controller/testing';
 import { program } from './program.ts';
@@ -40,7 +40,7 @@ const others = runAll(
   stop.signal,
 );
 try {
-  await runDaemon(program, [`--kubeconfig=${kubeconfig}`, ...process.argv.slice(2)]);
+  await runProgram(program, [`--kubeconfig=${kubeconfig}`, ...process.argv.slice(2)]);
 } finally {
   stop.abort();
   await others;

@@ -1,5 +1,5 @@
 /** Runs the controllers. `node src/main.ts --help` prints the commands and flags. */
-import { runDaemon } from 'crd-controller/daemon';
+import { runProgram } from 'crd-controller/program';
 import { program } from './program.ts';
 
-await runDaemon(program);
+await runProgram(program);

@@ -1,4 +1,4 @@
-import type { ProgramOptions } from 'crd-controller/daemon';
+import type { ProgramOptions } from 'crd-controller/program';
 import manifest from '../package.json' with { type: 'json' };
 import { staticSiteController } from './controllers/static-site.ts';
 import { STATIC_SITES } from './generated/static-site.ts';

@@ -111,7 +111,7 @@ describe('order and filter', () => {
     assert.equal(it.press('>').names('queues'), 'foo,bar,count');
     assert.equal(it.shown[0]?.columns[1]?.title, 'N▼');
     assert.equal(it.press('r').names('queues'), 'count,bar,foo');
-    assert.equal(it.press('right').names('queues'), 'count,foo,bar', 'the order of the daemon');
+    assert.equal(it.press('right').names('queues'), 'count,foo,bar', 'the order of the program');
     assert.equal(it.press('left').names('queues'), 'foo,bar,count');
     assert.equal(it.names('keys'), 'a,b,c', 'other tables keep their order');
     assert.equal(it.press('tab', 'tab', '<').names('keys'), 'b,a,c', 'unknown numbers are last');

@@ -5,7 +5,7 @@ import { pressed, START } from '../../../../src/cli/top/model.ts';
 import { objectKey } from '../../../../src/api/object-key.ts';
 import { renderView, renderScreen } from '../../../../src/cli/top/render.ts';
 import type { ScreenSize } from '../../../../src/cli/top/render.ts';
-import { DaemonMonitor } from '../../../../src/cli/top/daemon-monitor.ts';
+import { ProgramMonitor } from '../../../../src/cli/top/program-monitor.ts';
 import type { SyncRecord } from '../../../../src/manager/sync-history.ts';
 import { snapshotOf } from './snapshots.ts';
 import type { SnapshotOptions } from './snapshots.ts';
@@ -13,7 +13,7 @@ import type { SnapshotOptions } from './snapshots.ts';
 const WIDE: ScreenSize = { width: 200, height: Infinity };
 
 function lines(options: SnapshotOptions = {}, size: ScreenSize = WIDE, colour = false): string[] {
-  const monitor = new DaemonMonitor('127.0.0.1:6060');
+  const monitor = new ProgramMonitor('127.0.0.1:6060');
   monitor.record(snapshotOf(options));
   return renderView(monitor.view(0), size, colour);
 }
@@ -175,7 +175,7 @@ describe('render', () => {
 describe('renderScreen', () => {
   /** Returns the screen after some keys. */
   function screen(options: SnapshotOptions, keys: readonly string[] = [], more: Shown = {}) {
-    const monitor = new DaemonMonitor('127.0.0.1:6060');
+    const monitor = new ProgramMonitor('127.0.0.1:6060');
     if (options.atMs !== undefined) monitor.recordFailure('connection refused', options.atMs);
     else monitor.record(snapshotOf(options));
     const size = { width: 100, height: 30, ...more.size };

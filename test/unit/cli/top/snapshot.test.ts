@@ -5,7 +5,7 @@ import { after, before, describe, it } from 'node:test';
 import { fetchKey, fetchMonitorSnapshot } from '../../../../src/cli/top/snapshot.ts';
 import { snapshotOf } from './snapshots.ts';
 
-describe('a fetchSnapshot at a daemon', () => {
+describe('a fetchSnapshot at a program', () => {
   const answers = new Map<string, string>();
   let missing: string | undefined;
   const server = createServer((request, response) => {
@@ -25,7 +25,7 @@ describe('a fetchSnapshot at a daemon', () => {
 
   const ask = () => fetchMonitorSnapshot(address, () => 7, new AbortController().signal);
 
-  it('rejects responses that are not from a daemon', async () => {
+  it('rejects responses that are not from a program', async () => {
     await assert.rejects(ask(), /^Error: it responded with 404 to \/debug\/(status|queues)$/);
     for (const path of ['/debug/status', '/debug/queues', '/metrics']) answers.set(path, 'hello');
     await assert.rejects(ask(), /does not serve the debug pages/);
@@ -43,7 +43,7 @@ describe('a fetchSnapshot at a daemon', () => {
     assert.equal(seen.metrics.value('a'), 1);
   });
 
-  it('reads a key, or why the daemon does not know it', async () => {
+  it('reads a key, or why the program does not know it', async () => {
     const read = (key: string) => fetchKey(address, { key }, new AbortController().signal);
     const owner = { lease: 'system/x-1', holder: 'other', isThisProcess: false };
     answers.set('/debug/why?key=a', JSON.stringify({ controllers: [], owner }));

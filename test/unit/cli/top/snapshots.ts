@@ -1,5 +1,5 @@
 import { Exposition } from '../../../../src/util/exposition.ts';
-import type { DaemonSnapshot, QueuesPage } from '../../../../src/cli/top/snapshot.ts';
+import type { ProgramSnapshot, QueuesPage } from '../../../../src/cli/top/snapshot.ts';
 import type { ProcessStatus } from '../../../../src/serving/debug-pages.ts';
 
 export interface SnapshotOptions {
@@ -10,14 +10,14 @@ export interface SnapshotOptions {
   readonly metrics?: readonly string[];
 }
 
-/** Returns the snapshot of a daemon with one idle controller. */
+/** Returns the snapshot of a program with one idle controller. */
 export function snapshotOf({
   atMs = 0,
   upMs = 60_000,
   status,
   queues,
   metrics = [],
-}: SnapshotOptions = {}): DaemonSnapshot {
+}: SnapshotOptions = {}): ProgramSnapshot {
   return {
     atMs,
     status: {

@@ -1,6 +1,6 @@
 import assert from 'node:assert/strict';
 import { describe, it } from 'node:test';
-import { DaemonMonitor } from '../../../../src/cli/top/daemon-monitor.ts';
+import { ProgramMonitor } from '../../../../src/cli/top/program-monitor.ts';
 import { snapshotOf } from './snapshots.ts';
 
 const adds = (count: number) => [
@@ -10,11 +10,11 @@ const adds = (count: number) => [
   'nodejs_eventloop_lag_p99_seconds 0.012',
 ];
 
-describe('DaemonMonitor', () => {
+describe('ProgramMonitor', () => {
   it('computes rates since the start first, then over the last minute', () => {
-    const monitor = new DaemonMonitor('here');
+    const monitor = new ProgramMonitor('here');
     monitor.record(snapshotOf({ metrics: adds(120) }));
-    const first = monitor.view(0).daemon;
+    const first = monitor.view(0).program;
     assert.equal(first?.windowMs, undefined);
     assert.equal(first?.queues[0]?.addsPerSecond, 2);
     assert.equal(first?.queues[0]?.limit, 2);
@@ -23,13 +23,13 @@ describe('DaemonMonitor', () => {
       const atMs = 1000 * second;
       monitor.record(snapshotOf({ atMs, upMs: 60_000 + atMs, metrics: adds(120 + 5 * second) }));
     }
-    const last = monitor.view(100_000).daemon;
+    const last = monitor.view(100_000).program;
     assert.equal(last?.queues[0]?.addsPerSecond, 5);
     assert.equal(last?.windowMs, 60_000);
   });
 
-  it('reports a daemon that does not respond, and its return', () => {
-    const monitor = new DaemonMonitor('here');
+  it('reports a program that does not respond, and its return', () => {
+    const monitor = new ProgramMonitor('here');
     monitor.recordFailure('connection refused', 1000);
     monitor.recordFailure('connection refused', 3000);
     assert.deepEqual(monitor.view(4000), {
@@ -39,27 +39,27 @@ describe('DaemonMonitor', () => {
     monitor.record(snapshotOf({ atMs: 5000 }));
     assert.equal(monitor.view(5000).notice, undefined, 'there was none before');
     monitor.recordFailure('no response within 5s', 7000);
-    const { notice, daemon } = monitor.view(8000);
+    const { notice, program } = monitor.view(8000);
     assert.match(
       notice?.text ?? '',
       /^No response for 1s: no response within 5s; showing the last values/,
     );
-    assert.ok(daemon);
+    assert.ok(program);
     monitor.record(snapshotOf({ atMs: 9000, upMs: 64_000 }));
     assert.deepEqual(monitor.view(9000).notice, {
-      text: 'The daemon responds again after 2s',
+      text: 'The program responds again after 2s',
       isError: false,
     });
     assert.equal(monitor.view(19_000).notice, undefined);
   });
 
-  it('restarts the rates if the daemon restarted', () => {
-    const monitor = new DaemonMonitor('here');
+  it('restarts the rates if the program restarted', () => {
+    const monitor = new ProgramMonitor('here');
     monitor.record(snapshotOf({ atMs: 0, metrics: adds(1000) }));
     monitor.record(snapshotOf({ atMs: 2000, upMs: 1000, metrics: adds(10) }));
-    const { notice, daemon } = monitor.view(2000);
-    assert.equal(notice?.text, 'The daemon restarted');
-    assert.equal(daemon?.windowMs, undefined);
-    assert.equal(daemon?.queues[0]?.addsPerSecond, 10);
+    const { notice, program } = monitor.view(2000);
+    assert.equal(notice?.text, 'The program restarted');
+    assert.equal(program?.windowMs, undefined);
+    assert.equal(program?.queues[0]?.addsPerSecond, 10);
   });
 });

@@ -1,6 +1,6 @@
 import { observedSince, quantile } from '../../util/exposition.ts';
 import type { ProcessStatus } from '../../serving/debug-pages.ts';
-import type { DaemonSnapshot, QueuesPage, ShownHotLoop } from './snapshot.ts';
+import type { ProgramSnapshot, QueuesPage, ShownHotLoop } from './snapshot.ts';
 import type { Cause } from '../../workqueue/queue-item.ts';
 
 /** Time range of rates and quantiles, in milliseconds. */
@@ -12,10 +12,10 @@ export interface MonitorView {
   /** Why the data is not current, or that it is current again. */
   readonly notice?: { readonly text: string; readonly isError: boolean };
   /** Absent: there was no response yet. */
-  readonly daemon?: DaemonView;
+  readonly program?: ProgramView;
 }
 
-export interface DaemonView {
+export interface ProgramView {
   readonly status: ProcessStatus;
   /** Time range of rates and quantiles in milliseconds; absent: since the start. */
   readonly windowMs?: number;
@@ -65,11 +65,11 @@ export interface KeyView {
   readonly causes: readonly Cause[];
 }
 
-/** Collects snapshots of one daemon and computes the view. */
-export class DaemonMonitor {
+/** Collects snapshots of one program and computes the view. */
+export class ProgramMonitor {
   readonly #address: string;
   /** Snapshots of the current process, oldest first. */
-  #snapshots: DaemonSnapshot[] = [];
+  #snapshots: ProgramSnapshot[] = [];
   #lost: { readonly sinceMs: number; readonly reason: string } | undefined;
   #back: { readonly atMs: number; readonly text: string } | undefined;
 
@@ -77,12 +77,12 @@ export class DaemonMonitor {
     this.#address = address;
   }
 
-  record(fetchSnapshot: DaemonSnapshot): void {
+  record(fetchSnapshot: ProgramSnapshot): void {
     const last = this.#snapshots.at(-1);
     const isAnother = last !== undefined && fetchSnapshot.status.upMs < last.status.upMs;
     if (this.#lost || isAnother) {
       const gone = this.#lost ? ` after ${seconds(fetchSnapshot.atMs - this.#lost.sinceMs)}` : '';
-      const text = isAnother ? `The daemon restarted${gone}` : `The daemon responds again${gone}`;
+      const text = isAnother ? `The program restarted${gone}` : `The program responds again${gone}`;
       this.#back = last && { atMs: fetchSnapshot.atMs, text };
     }
     this.#lost = undefined;
@@ -108,7 +108,7 @@ export class DaemonMonitor {
       address: this.#address,
       ...(notice && { notice }),
       ...(fetchSnapshot && {
-        daemon: daemonView(fetchSnapshot, this.#snapshots[0] ?? fetchSnapshot),
+        program: programView(fetchSnapshot, this.#snapshots[0] ?? fetchSnapshot),
       }),
     };
   }
@@ -125,7 +125,7 @@ export class DaemonMonitor {
   }
 }
 
-function daemonView(fetchSnapshot: DaemonSnapshot, first: DaemonSnapshot): DaemonView {
+function programView(fetchSnapshot: ProgramSnapshot, first: ProgramSnapshot): ProgramView {
   const { status, queues, metrics } = fetchSnapshot;
   const isFirst = fetchSnapshot === first;
   const windowMs = isFirst ? status.upMs : fetchSnapshot.atMs - first.atMs;

@@ -5,7 +5,7 @@
  * @experimental
  * @module
  */
-export { runDaemon } from './cli/command-line.ts';
+export { runProgram } from './cli/command-line.ts';
 export { flagValues, programCommand } from './cli/program/program.ts';
 export type {
   CommandContext,

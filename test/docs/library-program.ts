@@ -1,8 +1,8 @@
 import { Controller, done } from 'crd-controller';
-import { runDaemon, textOption } from 'crd-controller/daemon';
+import { runProgram, textOption } from 'crd-controller/program';
 import { PODS } from 'crd-controller/kinds';
 
-await runDaemon(
+await runProgram(
   {
     name: 'pod-watcher',
     version: '1.0.0',
