@@ -166,7 +166,7 @@ type QuantileMs = (name: string, controller: string, share: number) => number | 
 
 function queueView(
   queue: QueuesPage['controllers'][number],
-  metrics: DaemonSnapshot['metrics'],
+  metrics: ProgramSnapshot['metrics'],
   perSecond: PerSecond,
   quantileMs: QuantileMs,
 ): QueueView {

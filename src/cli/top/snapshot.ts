@@ -17,7 +17,7 @@ export interface ProgramSnapshot {
 
 /** Shown part of `/debug/queues`. */
 export interface QueuesPage {
-  /** Absent from a daemon of an earlier version, as the objects below. */
+  /** Absent from a program of an earlier version, as the objects below. */
   readonly attention?: readonly AttentionItem[];
   readonly controllers: readonly {
     readonly controller: string;

@@ -60,7 +60,7 @@ test('fails if the daemon does not respond to a single print', async () => {
     assert.deepEqual(printed, []);
     assert.match(
       warned.join(),
-      /^Error: Cannot show \S+: connection refused\. Set --address to the daemon's --debug-bind-address\.$/,
+      /^Error: Cannot show \S+: connection refused\. Set --address to the program's --debug-bind-address\.$/,
     );
   }
 });
