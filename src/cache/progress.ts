@@ -1,3 +1,4 @@
+import { ApiError } from '../api/api-error.ts';
 import type { WatchStream } from '../client/client.ts';
 import type { Clock } from '../util/clock.ts';
 import { limitsOf } from './reflector-options.ts';
@@ -31,7 +32,7 @@ export interface Progress {
   readonly lastError: unknown;
   /** Time of that failure. */
   readonly lastErrorMs: number | undefined;
-  /** Time of the first failure since the last success. */
+  /** Time of the first of the failures of this kind that no success has interrupted. */
   readonly failingSinceMs: number | undefined;
   /** Time of its last log line above `-v=4`. */
   readonly lastErrorLoggedMs: number | undefined;
@@ -148,6 +149,7 @@ export class ReflectorProgress implements Progress {
 
   /** @param isLogged a line above `-v=4` was logged */
   failed(error: unknown, isLogged = false): void {
+    if (kindOf(error) !== kindOf(this.#lastError)) this.#failingSinceMs = undefined;
     this.#lastError = error;
     this.#lastErrorMs = this.#clock.monotonic();
     this.#failingSinceMs ??= this.#lastErrorMs;
@@ -162,6 +164,10 @@ export class ReflectorProgress implements Progress {
     this.#failingSinceMs = undefined;
     this.#lastErrorLoggedMs = undefined;
   }
+}
+
+function kindOf(error: unknown): string {
+  return error instanceof ApiError ? error.kind : typeof error;
 }
 
 function latest(one: number | undefined, other: number | undefined): number | undefined {

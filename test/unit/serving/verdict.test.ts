@@ -54,6 +54,7 @@ describe('the verdict', () => {
   });
 
   it('says since when the API server is unreachable, at once, and fails with /readyz', async () => {
+    counts.failed(new ApiError({ kind: 'notFound', message: '', code: 404 }));
     await clock.advance(5000);
     const since = new Date(clock.now()).toISOString();
     pods.failed(REFUSED);
