@@ -22,8 +22,12 @@ export type {
   TaskErrorOptions,
   Wait,
 } from './controllers/webapp/task.ts';
-export { childTask, rolloutTask, standardTasks } from './controllers/webapp/standard-tasks.ts';
-export type { ChildTaskOptions, TaskCaches } from './controllers/webapp/standard-tasks.ts';
+export {
+  ownedObjectTask,
+  rolloutTask,
+  standardTasks,
+} from './controllers/webapp/standard-tasks.ts';
+export type { OwnedObjectTaskOptions, TaskCaches } from './controllers/webapp/standard-tasks.ts';
 export { ATS } from './api/generated/at.ts';
 export type { At, AtSpec, AtStatus } from './api/generated/at.ts';
 export { COUNTS } from './api/generated/count.ts';

@@ -4,7 +4,7 @@
  * @experimental
  * @module
  */
-export type { ChildContext, ChildOptions } from './manager/child.ts';
+export type { OwnedObjectContext, OwnedObjectOptions } from './manager/owned-object.ts';
 export type {
   ControllerDeps,
   ControllerObserver,

@@ -6,7 +6,12 @@ import type {
   KubernetesObject,
   Resource,
 } from 'crd-controller';
-import { childTask, standardTasks, WEB_APPS, webAppController } from 'crd-controller/controllers';
+import {
+  ownedObjectTask,
+  standardTasks,
+  WEB_APPS,
+  webAppController,
+} from 'crd-controller/controllers';
 import type { Task, WebApp } from 'crd-controller/controllers';
 
 interface ConfigMap extends KubernetesObject {
@@ -24,7 +29,7 @@ const CONFIG_MAPS: Resource<ConfigMap> = {
 /** The WebApp controller of the program with two more tasks: a page before the others, and a log line after them. */
 export function webAppWithPage(kit: ControllerKit): Controller {
   const configMaps = kit.informers.for(CONFIG_MAPS);
-  const page = childTask({
+  const page = ownedObjectTask({
     name: 'page',
     resource: CONFIG_MAPS,
     lister: configMaps.lister,

@@ -6,7 +6,7 @@ import type { DeepReadonly, KubernetesObject } from '../api/object.ts';
 import type { Resource } from '../api/resource.ts';
 import type { IndexFunctions } from '../cache/indexer.ts';
 import type { SharedInformer } from '../cache/shared-informer.ts';
-import type { ChildContext } from '../manager/child.ts';
+import type { OwnedObjectContext } from '../manager/owned-object.ts';
 import { mapToOwner, ownerIndexers, OWNER_INDEX } from '../manager/enqueue.ts';
 import type { MapFunction } from '../manager/enqueue.ts';
 import type { ClusterDeps } from './resource-monitors.ts';
@@ -55,7 +55,7 @@ export interface ClaimOptions<T extends KubernetesObject> {
  * matches, and releases owned objects that it no longer matches, as kube-controller-manager does.
  */
 export async function claim<T extends KubernetesObject>(
-  context: ChildContext,
+  context: OwnedObjectContext,
   { owner, ownerResource, owned: { lister, resource }, ignore, finalizer }: ClaimOptions<T>,
 ): Promise<DeepReadonly<T>[]> {
   const { uid, namespace = '', deletionTimestamp } = owner.metadata;
@@ -109,7 +109,7 @@ export function mapToClaimants(owners: SharedInformer<Selecting>): MapFunction {
 
 /** Reads the owner from the server: the garbage collector would delete what a deleted owner adopts. */
 async function mayAdopt(
-  { client, signal }: ChildContext,
+  { client, signal }: OwnedObjectContext,
   resource: Resource,
   { metadata }: DeepReadonly<KubernetesObject>,
 ): Promise<boolean> {
@@ -128,7 +128,7 @@ async function mayAdopt(
  * @throws {ApiError} `conflict` if it was changed meanwhile: the owner must not create a second object
  */
 async function patchMetadata(
-  { client, signal }: ChildContext,
+  { client, signal }: OwnedObjectContext,
   resource: Resource,
   { metadata }: DeepReadonly<KubernetesObject>,
   changes: object,

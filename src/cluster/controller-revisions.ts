@@ -6,8 +6,8 @@ import { controllerReference, isControlledBy } from '../api/metadata.ts';
 import type { DeepReadonly, Draft } from '../api/object.ts';
 import type { Resource } from '../api/resource.ts';
 import type { SharedInformer } from '../cache/shared-informer.ts';
-import { deleteChild } from '../manager/child.ts';
-import type { ChildContext } from '../manager/child.ts';
+import { deleteOwnedObject } from '../manager/owned-object.ts';
+import type { OwnedObjectContext } from '../manager/owned-object.ts';
 import { claim } from './claim.ts';
 import { canonical, templateHash } from './deployment.ts';
 import { byAge } from './pod-control.ts';
@@ -44,7 +44,7 @@ export interface RevisionHistory {
  * revision back, with the next number.
  */
 export async function recordRevision(
-  context: ChildContext,
+  context: OwnedObjectContext,
   { owner, ownerResource, revisions, hashLabel }: RevisionOptions,
 ): Promise<RevisionHistory> {
   const { client, signal } = context;
@@ -86,12 +86,12 @@ export async function recordRevision(
 
 /** Deletes the first `count` revisions. */
 export async function deleteRevisions(
-  context: ChildContext,
+  context: OwnedObjectContext,
   revisions: readonly Revision[],
   count: number,
 ): Promise<void> {
   await forEachObject(revisions.slice(0, Math.max(0, count)), (revision) =>
-    deleteChild(context, CONTROLLER_REVISIONS, revision),
+    deleteOwnedObject(context, CONTROLLER_REVISIONS, revision),
   );
 }
 

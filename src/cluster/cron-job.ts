@@ -5,7 +5,7 @@ import { timestamp } from '../api/conditions.ts';
 import { controllerReference } from '../api/metadata.ts';
 import type { DeepReadonly, Draft } from '../api/object.ts';
 import { finishedCondition } from '../api/workloads.ts';
-import { deleteChild } from '../manager/child.ts';
+import { deleteOwnedObject } from '../manager/owned-object.ts';
 import { Controller } from '../manager/controller.ts';
 import type { SyncContext } from '../manager/controller-options.ts';
 import { OWNER_INDEX } from '../manager/enqueue.ts';
@@ -37,7 +37,7 @@ export function cronJobs(deps: ClusterDeps): Controller {
     job: DeepReadonly<Job>,
     context: SyncContext,
   ) => {
-    if (!(await deleteChild(context, JOBS, job))) return;
+    if (!(await deleteOwnedObject(context, JOBS, job))) return;
     recorder.normal(cron, 'SuccessfulDelete', `Deleted job ${job.metadata.name}`);
   };
 

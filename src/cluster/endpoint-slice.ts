@@ -6,7 +6,7 @@ import { controllerReference } from '../api/metadata.ts';
 import { objectKey } from '../api/object-key.ts';
 import type { DeepReadonly } from '../api/object.ts';
 import { isPodReady } from '../api/workloads.ts';
-import { deleteChild } from '../manager/child.ts';
+import { deleteOwnedObject } from '../manager/owned-object.ts';
 import { Controller } from '../manager/controller.ts';
 import type { SyncContext } from '../manager/controller-options.ts';
 import type { MapFunction } from '../manager/enqueue.ts';
@@ -235,7 +235,7 @@ export async function writeSlices(
 }
 
 export function deleteSlices(context: SyncContext, slices: readonly Slice[]): Promise<void> {
-  return forEachObject(slices, (slice) => deleteChild(context, ENDPOINT_SLICES, slice));
+  return forEachObject(slices, (slice) => deleteOwnedObject(context, ENDPOINT_SLICES, slice));
 }
 
 /** Creates or updates a slice, if it differs from the plan. */

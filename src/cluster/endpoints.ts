@@ -4,7 +4,7 @@ import type { Endpoints } from '../api/builtin.ts';
 import { equalJson } from '../api/equal.ts';
 import { keyOf } from '../api/object-key.ts';
 import { isPodReady } from '../api/workloads.ts';
-import { deleteChild } from '../manager/child.ts';
+import { deleteOwnedObject } from '../manager/owned-object.ts';
 import { Controller } from '../manager/controller.ts';
 import { compareText } from '../util/values.ts';
 import { done } from '../workqueue/outcome.ts';
@@ -49,7 +49,7 @@ export function endpointsController(deps: ClusterDeps): Controller {
       const current = all.lister.get(key);
       try {
         if (!service) {
-          if (current) await deleteChild(context, ENDPOINTS, current);
+          if (current) await deleteOwnedObject(context, ENDPOINTS, current);
           return done();
         }
         const selector = selectorOf(service);

@@ -4,8 +4,8 @@ import type { Pod } from '../api/builtin.ts';
 import { controllerReference } from '../api/metadata.ts';
 import type { DeepReadonly, Draft, KubernetesObject } from '../api/object.ts';
 import { isPodReady, readySince } from '../api/workloads.ts';
-import { slowStart } from '../manager/child.ts';
-import type { ChildContext } from '../manager/child.ts';
+import { slowStart } from '../manager/owned-object.ts';
+import type { OwnedObjectContext } from '../manager/owned-object.ts';
 import type { EventRecorder } from '../record/event-recorder.ts';
 import { messageOf } from '../util/values.ts';
 import { FIELD_MANAGER } from './field-manager.ts';
@@ -33,7 +33,7 @@ export class PodControl {
    * @returns the first failure, or undefined
    */
   async create(
-    { client, signal }: ChildContext,
+    { client, signal }: OwnedObjectContext,
     owner: DeepReadonly<KubernetesObject>,
     drafts: readonly Draft<Pod>[],
     maxFailures: number = 1,
@@ -59,7 +59,7 @@ export class PodControl {
    * @returns the first failure, or undefined
    */
   async delete(
-    { client, signal }: ChildContext,
+    { client, signal }: OwnedObjectContext,
     owner: DeepReadonly<KubernetesObject>,
     pods: readonly DeepReadonly<Pod>[],
   ): Promise<unknown> {

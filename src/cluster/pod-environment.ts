@@ -4,7 +4,7 @@ import { CONFIG_MAPS, SECRETS } from '../api/builtin.ts';
 import type { ConfigMap, Pod, Secret } from '../api/builtin.ts';
 import type { DeepReadonly } from '../api/object.ts';
 import type { Resource } from '../api/resource.ts';
-import type { ChildContext } from '../manager/child.ts';
+import type { OwnedObjectContext } from '../manager/owned-object.ts';
 import { expandReferences } from './simulated-program.ts';
 import type { WorkBudget } from './work-budget.ts';
 
@@ -33,7 +33,7 @@ export interface PodEnvironment {
  */
 export async function podEnvironment(
   pod: DeepReadonly<Pod>,
-  context: ChildContext,
+  context: OwnedObjectContext,
   budget: WorkBudget,
 ): Promise<PodEnvironment> {
   const reader = new Reader(pod, context, budget);
@@ -75,11 +75,11 @@ const READ = 1000;
 
 class Reader {
   readonly #pod: DeepReadonly<Pod>;
-  readonly #context: ChildContext;
+  readonly #context: OwnedObjectContext;
   readonly #budget: WorkBudget;
   readonly #read = new Map<string, Promise<DataObject | undefined>>();
 
-  constructor(pod: DeepReadonly<Pod>, context: ChildContext, budget: WorkBudget) {
+  constructor(pod: DeepReadonly<Pod>, context: OwnedObjectContext, budget: WorkBudget) {
     this.#pod = pod;
     this.#context = context;
     this.#budget = budget;

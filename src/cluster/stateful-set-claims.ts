@@ -6,7 +6,7 @@ import { controllerReference } from '../api/metadata.ts';
 import { objectKey } from '../api/object-key.ts';
 import type { DeepReadonly, Draft, KubernetesObject, OwnerReference } from '../api/object.ts';
 import type { SharedInformer } from '../cache/shared-informer.ts';
-import type { ChildContext } from '../manager/child.ts';
+import type { OwnedObjectContext } from '../manager/owned-object.ts';
 import type { EventRecorder } from '../record/event-recorder.ts';
 import { messageOf } from '../util/values.ts';
 import { claimName } from './stateful-set-pod.ts';
@@ -19,13 +19,13 @@ type Claim = DeepReadonly<PersistentVolumeClaim>;
 export class StatefulSetClaims {
   readonly #set: DeepReadonly<StatefulSet>;
   readonly #cache: SharedInformer<PersistentVolumeClaim>;
-  readonly #context: ChildContext;
+  readonly #context: OwnedObjectContext;
   readonly #recorder: EventRecorder;
 
   constructor(
     set: DeepReadonly<StatefulSet>,
     cache: SharedInformer<PersistentVolumeClaim>,
-    context: ChildContext,
+    context: OwnedObjectContext,
     recorder: EventRecorder,
   ) {
     this.#set = set;

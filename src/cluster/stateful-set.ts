@@ -9,8 +9,8 @@ import type { Pod, StatefulSet } from '../api/builtin.ts';
 import { keyOf } from '../api/object-key.ts';
 import type { DeepReadonly } from '../api/object.ts';
 import { isFinished, isPodReady } from '../api/workloads.ts';
-import { slowStart } from '../manager/child.ts';
-import type { ChildContext } from '../manager/child.ts';
+import { slowStart } from '../manager/owned-object.ts';
+import type { OwnedObjectContext } from '../manager/owned-object.ts';
 import { Controller } from '../manager/controller.ts';
 import { StatusWriter } from '../manager/status-writer.ts';
 import type { EventRecorder } from '../record/event-recorder.ts';
@@ -102,7 +102,7 @@ export function statefulSets(deps: ClusterDeps): Controller {
 }
 
 /** Context of the sync of a StatefulSet. */
-interface RolloutContext extends ChildContext {
+interface RolloutContext extends OwnedObjectContext {
   readonly history: RevisionHistory;
   readonly recorder: EventRecorder;
   readonly claims: StatefulSetClaims;

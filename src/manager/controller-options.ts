@@ -202,9 +202,9 @@ export interface WatchesOptions<T extends KubernetesObject> {
 /** Options of `owns`. */
 export interface OwnsOptions<T extends KubernetesObject> extends WatchesOptions<T> {
   /**
-   * Maps an object without an owner of the kind to the owners that want a child of its name: they wait
+   * Maps an object without an owner of the kind to the owners that want an object of its name: they wait
    * until the name is free. Keys that are not in the cache of the owners are ignored. Use `keyOf` if
-   * children have the name of their owner, `mapByName` if an index knows the names.
+   * owned objects have the name of their owner, `mapByName` if an index knows the names.
    * @default changes of such objects enqueue nothing
    */
   readonly orNamed?: MapFunction<T> | undefined;

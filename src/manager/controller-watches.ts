@@ -93,7 +93,7 @@ export class ControllerWatches {
     const handler = enqueue(resource, queue, map, {
       predicates: [predicate],
       detailed: isDetailed,
-      isChild: (key, object) => this.#ownerOf?.(object) === key,
+      isOwned: (key, object) => this.#ownerOf?.(object) === key,
       onChange: isObserved
         ? (key, before, after) => {
             for (const observer of observers) observer.changed?.(key, resource, before, after);

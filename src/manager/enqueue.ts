@@ -38,7 +38,7 @@ export interface EnqueueOptions<T extends KubernetesObject> {
    */
   readonly predicates?: readonly Predicate<T>[] | undefined;
   /**
-   * Whether causes name the changed fields of an update, and say which objects are children.
+   * Whether causes name the changed fields of an update, and say which objects are owned.
    * @default never
    */
   readonly detailed?: (() => boolean) | undefined;
@@ -46,7 +46,7 @@ export interface EnqueueOptions<T extends KubernetesObject> {
    * Whether the object that `key` names is the controller owner of `object`.
    * @default never
    */
-  readonly isChild?: ((key: ObjectKey, object: DeepReadonly<T>) => boolean) | undefined;
+  readonly isOwned?: ((key: ObjectKey, object: DeepReadonly<T>) => boolean) | undefined;
   /**
    * Called for each accepted change that maps to a key, before the key is enqueued. `before` or
    * `after` is absent if that state does not map to the key. Not called at resyncs.
@@ -63,7 +63,7 @@ export interface EnqueueOptions<T extends KubernetesObject> {
 /**
  * Returns the event handler that enqueues the keys of objects. Keys of the first list and of resyncs
  * have a low priority, so that a restart does not delay fresh changes. An update enqueues the keys of
- * the old and the new state: a child whose owner changes enqueues both owners.
+ * the old and the new state: an owned object whose owner changes enqueues both owners.
  */
 export function enqueue<T extends KubernetesObject>(
   resource: Resource<T>,
@@ -72,7 +72,7 @@ export function enqueue<T extends KubernetesObject>(
   {
     predicates: members = [],
     detailed = () => false,
-    isChild = () => false,
+    isOwned = () => false,
     onChange = () => undefined,
   }: EnqueueOptions<T> = {},
 ): EventHandler<T> {
@@ -88,7 +88,7 @@ export function enqueue<T extends KubernetesObject>(
     const text = `${resource.kind} ${keyOf(object)} ${event}`;
     const isDetailed = detailed();
     for (const key of keys) {
-      const cause = isDetailed && isChild(key, object) ? `child ${text}` : text;
+      const cause = isDetailed && isOwned(key, object) ? `owned ${text}` : text;
       queue.add(key, { cause, ...options });
     }
   };

@@ -79,7 +79,9 @@ export class Finalizer<T extends KubernetesObject> {
     if (!isDeleting) return apply();
     if (hasFinalizer(object, ORPHAN)) {
       // A predicate may reject the event that removes this finalizer.
-      return requeueAfter(ORPHANING_POLL_MS, 'the dependents are orphaned first', { jitter: 0.1 });
+      return requeueAfter(ORPHANING_POLL_MS, 'the owned objects are orphaned first', {
+        jitter: 0.1,
+      });
     }
     const outcome = await cleanUp();
     if (outcome) return outcome;

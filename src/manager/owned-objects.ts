@@ -12,8 +12,8 @@ import { LruMap } from '../util/lru-map.ts';
 import { toBase64 } from '../util/bytes.ts';
 import { sha256 } from '../util/sha256.ts';
 import { SyncError } from '../workqueue/outcome.ts';
-import { deleteChild, ensureChild, nameCollision } from './child.ts';
-import type { ChildContext, ChildOutcome } from './child.ts';
+import { deleteOwnedObject, ensureOwnedObject, nameCollision } from './owned-object.ts';
+import type { OwnedObjectContext, OwnedObjectOutcome } from './owned-object.ts';
 import { mapToOwner, OWNER_INDEX, ownerIndexers } from './enqueue.ts';
 import type { OwnedWatches } from './controller-options.ts';
 import type { Predicate } from './predicate.ts';
@@ -72,7 +72,7 @@ export type OwnedDraft<T extends KubernetesObject = KubernetesObject> = NewObjec
 
 /** The result of `OwnedObjects.ensure` for one object. */
 type OwnedOutcome<T extends KubernetesObject> = Exclude<
-  ChildOutcome<T>,
+  OwnedObjectOutcome<T>,
   { readonly kind: 'nameCollision' }
 >;
 
@@ -82,10 +82,10 @@ interface OwnedKind<O extends KubernetesObject> {
   /** The owners whose desired object has the name of an object that they do not control, by the key of that object. */
   readonly waiting: LruMap<ObjectKey, Set<ObjectKey>>;
   ensure(
-    context: ChildContext,
+    context: OwnedObjectContext,
     owner: DeepReadonly<O>,
     draft: OwnedDraft,
-  ): Promise<ChildOutcome<KubernetesObject>>;
+  ): Promise<OwnedObjectOutcome<KubernetesObject>>;
   /** Returns the owned objects that are pruned if they are not desired. */
   prunable(owner: DeepReadonly<O>): DeepReadonly<KubernetesObject>[];
 }
@@ -94,7 +94,7 @@ interface OwnedKind<O extends KubernetesObject> {
 const FIXED: ReadonlySet<string> = new Set(['jobs.batch', 'pods']);
 
 /** Start of the log lines about outcomes. */
-const VERBS: Partial<Record<ChildOutcome<KubernetesObject>['kind'], string>> = {
+const VERBS: Partial<Record<OwnedObjectOutcome<KubernetesObject>['kind'], string>> = {
   created: 'Created',
   updated: 'Updated',
 };
@@ -114,7 +114,7 @@ const RELEASES: Predicate = {
 /**
  * Keeps the owned objects of each object of one kind in their desired state, with one call for objects of several
  * kinds. Objects are created by POST and updated by server-side apply, so fields that others added stay; see
- * `ensureChild`. Pass it to `Controller.owns`, so that changes of owned objects are reverted.
+ * `ensureOwnedObject`. Pass it to `Controller.owns`, so that changes of owned objects are reverted.
  */
 export class OwnedObjects<O extends KubernetesObject = KubernetesObject> implements OwnedWatches {
   readonly #owner: Resource<O>;
@@ -157,7 +157,7 @@ export class OwnedObjects<O extends KubernetesObject = KubernetesObject> impleme
         const cached = lister.get(objectKey(namespace, name));
         const hash = update && removeFields ? hashOf(desired) : undefined;
         const isApplied = this.#applied.get(cached?.metadata.uid ?? '') === hash;
-        const outcome = await ensureChild<T>(context, {
+        const outcome = await ensureOwnedObject<T>(context, {
           resource,
           owner,
           // The kind of the draft is that of the informer.
@@ -222,7 +222,7 @@ export class OwnedObjects<O extends KubernetesObject = KubernetesObject> impleme
    * has the kind of the first error. An error that concerns the server is thrown at once.
    */
   async ensure<T extends KubernetesObject = KubernetesObject & Readonly<Record<string, unknown>>>(
-    context: ChildContext,
+    context: OwnedObjectContext,
     owner: DeepReadonly<O>,
     desired: readonly OwnedDraft<T>[],
   ): Promise<OwnedOutcome<T>[]> {
@@ -267,7 +267,7 @@ export class OwnedObjects<O extends KubernetesObject = KubernetesObject> impleme
         const { metadata } = object;
         if (wanted.has(metadata.uid)) continue;
         const isDeleted = await rejections.catch({ kind: resource.kind, metadata }, () =>
-          deleteChild(context, resource, object),
+          deleteOwnedObject(context, resource, object),
         );
         if (isDeleted) logWrite(context, `Deleted ${resource.kind}`, object);
       }
@@ -279,7 +279,7 @@ export class OwnedObjects<O extends KubernetesObject = KubernetesObject> impleme
 
   /** Two lists would delete each other's objects in each sync. */
   #requireOneList(
-    { ensured }: ChildContext,
+    { ensured }: OwnedObjectContext,
     owner: DeepReadonly<O>,
     desired: readonly OwnedDraft[],
   ): void {
@@ -320,7 +320,7 @@ export class OwnedObjects<O extends KubernetesObject = KubernetesObject> impleme
    * refers to a deleted owner.
    */
   async #exists(
-    { client, signal }: ChildContext,
+    { client, signal }: OwnedObjectContext,
     { metadata }: DeepReadonly<KubernetesObject>,
   ): Promise<boolean> {
     try {
@@ -342,9 +342,9 @@ function kindId(apiVersion: string, kind: string): string {
 }
 
 function logWrite(
-  { log }: ChildContext,
+  { log }: OwnedObjectContext,
   message: string,
   object: DeepReadonly<KubernetesObject>,
 ): void {
-  log?.v(2).info(message, { child: keyOf(object) });
+  log?.v(2).info(message, { object: keyOf(object) });
 }

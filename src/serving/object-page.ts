@@ -82,7 +82,7 @@ export interface ObjectReport {
   readonly condition: ObjectCondition;
   /** Key of the controller that reconciles the object or one of its owners. */
   readonly owner?: ControllerKey;
-  /** The owner at the top of the object, with all dependents. */
+  /** The owner at the top of the object, with all owned objects. */
   readonly tree: ObjectNode;
   /** Number of objects that the tree omits. */
   readonly omitted: number;
@@ -90,7 +90,7 @@ export interface ObjectReport {
   readonly events: readonly ShownEvent[];
 }
 
-/** Object in a tree of owners and dependents. */
+/** Object in a tree of owners and owned objects. */
 export interface ObjectNode {
   /** Name of the informer; absent for an owner that is not cached. */
   readonly resource?: string;
@@ -101,7 +101,7 @@ export interface ObjectNode {
   readonly isDeleting: boolean;
   readonly phase?: string;
   readonly conditions: readonly Partial<Condition>[];
-  readonly dependents: readonly ObjectNode[];
+  readonly owned: readonly ObjectNode[];
 }
 
 type Cached = DeepReadonly<KubernetesObject>;
@@ -118,7 +118,7 @@ const MAX_FOUND = 500;
 /**
  * Pages about cached objects. The content of Secrets and values that look like credentials are masked.
  *
- * - `/debug/object?resource=NAME&key=NAMESPACE/NAME`, or `controller=NAME` for the reconciled resource: an object with its owners, dependents, conditions and the events that
+ * - `/debug/object?resource=NAME&key=NAMESPACE/NAME`, or `controller=NAME` for the reconciled resource: an object with its owners, owned objects, conditions and the events that
  *   this program recorded. Costs time proportional to the cached objects of the namespace.
  * - `/debug/objects?resource=NAME&text=TEXT`: the objects of a resource, or of all, whose key contains a text.
  */
@@ -262,7 +262,7 @@ function treeOf(object: Cached, resource: string, informers: readonly CachedObje
     top = cachedOwner(owner, metadata.namespace, informers);
     owner = top.object && controllerOf(top.object);
   }
-  const dependents = dependentsByOwner(
+  const owned = ownedByOwner(
     informers,
     top.object ? top.object.metadata.namespace : metadata.namespace,
   );
@@ -270,14 +270,13 @@ function treeOf(object: Cached, resource: string, informers: readonly CachedObje
   let omitted = 0;
   const nodeOf = ({ resource, object: shown, reference }: Ancestor): ObjectNode => {
     uids.add(reference.uid);
-    const below = (dependents.get(reference.uid) ?? []).filter((child) => {
-      if (uids.has(child.reference.uid)) return false;
+    const below = (owned.get(reference.uid) ?? []).filter((node) => {
+      if (uids.has(node.reference.uid)) return false;
       // The selected object and its owners are never omitted.
       const isKept =
-        uids.size < MAX_NODES ||
-        path.some(({ reference }) => reference.uid === child.reference.uid);
+        uids.size < MAX_NODES || path.some(({ reference }) => reference.uid === node.reference.uid);
       if (!isKept) omitted++;
-      else uids.add(child.reference.uid);
+      else uids.add(node.reference.uid);
       return isKept;
     });
     const status: unknown = shown && Reflect.get(shown, 'status');
@@ -291,7 +290,7 @@ function treeOf(object: Cached, resource: string, informers: readonly CachedObje
       isDeleting: shown?.metadata.deletionTimestamp !== undefined,
       ...(typeof phase === 'string' && { phase }),
       conditions: Array.isArray(conditions) ? conditions.filter(isRecord).map(shownCondition) : [],
-      dependents: below.map(nodeOf),
+      owned: below.map(nodeOf),
     };
   };
   return { tree: nodeOf(top), uids, omitted };
@@ -320,7 +319,7 @@ function cachedOwner(
   return { resource: undefined, object: undefined, reference: { kind, name, uid } };
 }
 
-function dependentsByOwner(
+function ownedByOwner(
   informers: readonly CachedObjects[],
   namespace: string | undefined,
 ): ReadonlyMap<string, readonly Ancestor[]> {
@@ -329,10 +328,10 @@ function dependentsByOwner(
     for (const object of lister.list(namespace === undefined ? {} : { namespace })) {
       const { name, uid, ownerReferences = [] } = object.metadata;
       for (const owner of ownerReferences) {
-        const dependent = { resource, object, reference: { kind: object.kind, name, uid } };
+        const ofOwner = { resource, object, reference: { kind: object.kind, name, uid } };
         const known = byOwner.get(owner.uid);
-        if (known) known.push(dependent);
-        else byOwner.set(owner.uid, [dependent]);
+        if (known) known.push(ofOwner);
+        else byOwner.set(owner.uid, [ofOwner]);
       }
     }
   }

@@ -107,7 +107,7 @@ describe('the page of the demo', () => {
     const { tree, events } = await api<ObjectReport>(
       'object?resource=counts.demo.mark8s.io&key=default/test-count',
     );
-    assert.equal(await page.locator('.tree li').count(), 1 + tree.dependents.length);
+    assert.equal(await page.locator('.tree li').count(), 1 + tree.owned.length);
     assert.equal((await rowsOf(page, 'Events')).length, events.length);
     await checkView(page, 'key');
   });

@@ -1,4 +1,4 @@
-import { CronSchedule, deleteChild, finishedCondition, HttpClient } from 'crd-controller';
+import { CronSchedule, deleteOwnedObject, finishedCondition, HttpClient } from 'crd-controller';
 import { objectController, OwnedObjects, requeueAt, runControllers } from 'crd-controller';
 import { CUSTOM_RESOURCE_DEFINITIONS, EVENTS, JOBS } from 'crd-controller/kinds';
 import * as s from 'crd-controller/schema';
@@ -64,7 +64,7 @@ function snapshotController(kit: ControllerKit): Controller {
           event: { reason: 'SuccessfulCreate', message: `Created job ${name}` },
         };
       }
-      for (const old of byName.slice(0, -spec.keep)) await deleteChild(context, JOBS, old);
+      for (const old of byName.slice(0, -spec.keep)) await deleteOwnedObject(context, JOBS, old);
       return { ...readiness, outcome: requeueAt(schedule.next(now), 'its schedule is due') };
     },
   }).owns(owned);

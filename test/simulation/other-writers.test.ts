@@ -8,7 +8,7 @@ import { WEB_APPS } from '../../src/api/generated/web-app.ts';
 import { isApiError } from '../../src/api/api-error.ts';
 import type { Resource } from '../../src/api/resource.ts';
 import { AT_FINALIZER as RECORDED } from '../../src/controllers/at/pod.ts';
-import { WEB_APP_FINALIZER } from '../../src/controllers/webapp/children.ts';
+import { WEB_APP_FINALIZER } from '../../src/controllers/webapp/owned-objects.ts';
 import type { HttpHandler } from '../../src/util/http.ts';
 import { KINDS, SampleObject } from '../support/kinds.ts';
 import { Simulation } from '../support/simulation.ts';

@@ -104,7 +104,7 @@ describe('The debug pages of a daemon', () => {
       [
         {
           causes: [
-            'child Pod default/test-count-0 changed: .metadata.deletionTimestamp, .metadata.deletionGracePeriodSeconds',
+            'owned Pod default/test-count-0 changed: .metadata.deletionTimestamp, .metadata.deletionGracePeriodSeconds',
           ],
           calls: [
             'create pods default/test-count-0 ok 0ms',
@@ -113,7 +113,7 @@ describe('The debug pages of a daemon', () => {
         },
       ],
     );
-    const seen = about(runs, 'child Pod default/test-count-0 deleted');
+    const seen = about(runs, 'owned Pod default/test-count-0 deleted');
     assert.deepEqual(seen.calls, ['patch counts.demo.mark8s.io/status default/test-count ok 0ms']);
   });
 

@@ -61,8 +61,8 @@ export class LatencyProbe {
     this.#informers = new InformerSet(client);
     for (const resource of [PODS, DEPLOYMENTS, SERVICES]) {
       this.#informers.for<KubernetesObject>(resource, { namespace }).addHandler({
-        onAdd: (child) => this.#onChild(child),
-        onUpdate: (_, child) => this.#onChild(child),
+        onAdd: (child) => this.#onObject(child),
+        onUpdate: (_, child) => this.#onObject(child),
         onDelete: (child) => {
           const name = nameOf(child);
           if (name !== undefined) this.deleted.push(name);
@@ -160,7 +160,7 @@ export class LatencyProbe {
     });
   }
 
-  #onChild(child: DeepReadonly<KubernetesObject>): void {
+  #onObject(child: DeepReadonly<KubernetesObject>): void {
     const name = nameOf(child);
     const owner = controllerOf(child);
     if (name === undefined || !owner) return;

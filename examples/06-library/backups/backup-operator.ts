@@ -1,4 +1,4 @@
-import { CronSchedule, deleteChild, done, finishedCondition, isReady } from 'crd-controller';
+import { CronSchedule, deleteOwnedObject, done, finishedCondition, isReady } from 'crd-controller';
 import { mapByName, objectController, objectKey, OwnedObjects, requeueAt } from 'crd-controller';
 import { CONFIG_MAPS, JOBS } from 'crd-controller/kinds';
 import type { Controller, ControllerKit, DeepReadonly } from 'crd-controller';
@@ -41,7 +41,7 @@ export function backupController(kit: ControllerKit): Controller {
         ...(run === undefined ? [] : [jobOf(run, run, spec.backupCommand, backup)]),
       ]);
       for (const old of runs.filter(finishedCondition).slice(0, -spec.keep)) {
-        await deleteChild(context, JOBS, old);
+        await deleteOwnedObject(context, JOBS, old);
       }
 
       const last = runs.findLast((job) => finishedCondition(job)?.type === 'Complete')?.metadata

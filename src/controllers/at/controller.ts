@@ -8,7 +8,7 @@ import { keyOf, objectKey } from '../../api/object-key.ts';
 import type { ObjectKey } from '../../api/object-key.ts';
 import type { DeepReadonly } from '../../api/object.ts';
 import type { Lister } from '../../cache/lister.ts';
-import { nameCollision } from '../../manager/child.ts';
+import { nameCollision } from '../../manager/owned-object.ts';
 import { Controller } from '../../manager/controller.ts';
 import type { SyncContext, SyncHandler } from '../../manager/controller-options.ts';
 import { allKeys, mapByName, mapToOwner } from '../../manager/enqueue.ts';

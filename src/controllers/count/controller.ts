@@ -8,9 +8,9 @@ import { becomesReady } from '../../api/readiness.ts';
 import { isActive } from '../../api/workloads.ts';
 import type { Lister } from '../../cache/lister.ts';
 import { AdmittedValues } from '../../manager/admitted-values.ts';
-import { ChildControl, failureEvent } from '../../manager/child-control.ts';
-import type { ChildFailure } from '../../manager/child-control.ts';
-import { slowStart } from '../../manager/child.ts';
+import { OwnedObjectControl, failureEvent } from '../../manager/owned-object-control.ts';
+import type { OwnedObjectFailure } from '../../manager/owned-object-control.ts';
+import { slowStart } from '../../manager/owned-object.ts';
 import { Controller } from '../../manager/controller.ts';
 import type { SyncHandler } from '../../manager/controller-options.ts';
 import { OWNER_INDEX, ownerIndexers } from '../../manager/enqueue.ts';
@@ -48,7 +48,7 @@ export function countSync(
 ): SyncHandler {
   const recorder = kit.events.recorder(COUNT_COMPONENT);
   const statuses = new StatusWriter(COUNTS, COUNT_COMPONENT, kit);
-  const control = new ChildControl(COUNTS, PODS, { recorder, fieldManager: COUNT_COMPONENT });
+  const control = new OwnedObjectControl(COUNTS, PODS, { recorder, fieldManager: COUNT_COMPONENT });
   const images = new AdmittedValues();
 
   return async (key, context) => {
@@ -66,7 +66,7 @@ export function countSync(
     const plan = planPods(count, present, images);
     const remove = (pod: (typeof present)[number]) => control.delete(context, count, pod);
     const deleteFailure = await slowStart(plan.delete, remove, MAX_FAILURES);
-    let collision: ChildFailure | undefined;
+    let collision: OwnedObjectFailure | undefined;
     const create = async (ordinal: number) => {
       const desired = buildCountPod(count, ordinal);
       const cached = pods.get(objectKey(count.metadata.namespace, desired.metadata.name));

@@ -10,7 +10,7 @@ import type { Readiness } from '../../api/readiness.ts';
 import { isActive, isFinished, isPodReady } from '../../api/workloads.ts';
 import { AdmittedValues } from '../../manager/admitted-values.ts';
 import type { AdmittedValue } from '../../manager/admitted-values.ts';
-import type { ChildFailure } from '../../manager/child-control.ts';
+import type { OwnedObjectFailure } from '../../manager/owned-object-control.ts';
 import { longNameProblem, specProblem } from '../spec-problem.ts';
 import type { SpecRules } from '../spec-problem.ts';
 
@@ -120,7 +120,7 @@ export function planPods(
 export function buildCountStatus(
   count: DeepReadonly<Count>,
   owned: readonly DeepReadonly<Pod>[],
-  failure: ChildFailure | undefined,
+  failure: OwnedObjectFailure | undefined,
   now: number,
   images: AdmittedValues = new AdmittedValues(),
 ): CountStatus {

@@ -7,8 +7,8 @@ import { objectKey } from '../../api/object-key.ts';
 import type { DeepReadonly } from '../../api/object.ts';
 import type { Readiness } from '../../api/readiness.ts';
 import type { Lister } from '../../cache/lister.ts';
-import { deleteChild, ensureChild, nameCollision } from '../../manager/child.ts';
-import type { ChildOutcome } from '../../manager/child.ts';
+import { deleteOwnedObject, ensureOwnedObject, nameCollision } from '../../manager/owned-object.ts';
+import type { OwnedObjectOutcome } from '../../manager/owned-object.ts';
 import { Controller } from '../../manager/controller.ts';
 import type { SyncContext, SyncHandler } from '../../manager/controller-options.ts';
 import { mapByName, OWNER_INDEX, ownerIndexers } from '../../manager/enqueue.ts';
@@ -81,9 +81,9 @@ export function fooSync({ foos, deployments, recorder, clock }: FooSyncDeps): Sy
     if (problem !== undefined) return reportStalled('InvalidSpec', new TerminalError(problem));
     const name = foo.spec.deploymentName;
     const deployment = objectKey(foo.metadata.namespace, name);
-    let outcome: ChildOutcome<Deployment>;
+    let outcome: OwnedObjectOutcome<Deployment>;
     try {
-      outcome = await ensureChild(context, {
+      outcome = await ensureOwnedObject(context, {
         resource: DEPLOYMENTS,
         owner: foo,
         desired: buildFooDeployment(foo),
@@ -131,7 +131,7 @@ async function deletePrevious(
   await forEachObject(owned, async (previous) => {
     const { metadata } = previous;
     if (metadata.name === name || metadata.deletionTimestamp !== undefined) return;
-    if (!(await deleteChild(context, DEPLOYMENTS, previous))) return;
+    if (!(await deleteOwnedObject(context, DEPLOYMENTS, previous))) return;
     const deployment = objectKey(metadata.namespace, metadata.name);
     context.log.v(2).info('Deleted Deployment with the previous name', { deployment });
   });

@@ -24,9 +24,9 @@ import {
   WEB_APP_COMPONENT,
   deploymentName,
   WEB_APP_FINALIZER,
-  childProblem,
+  webAppProblem,
   serviceName,
-} from './children.ts';
+} from './owned-objects.ts';
 import { standardTasks } from './standard-tasks.ts';
 import type { TaskCaches } from './standard-tasks.ts';
 import { buildWebAppStatus } from './status.ts';
@@ -133,7 +133,7 @@ async function runTasks(
   webapp: DeepReadonly<WebApp>,
   context: SyncContext,
 ): Promise<TaskProgress> {
-  const problem = childProblem(webapp);
+  const problem = webAppProblem(webapp);
   return problem === undefined
     ? runCreateHooks(tasks, { ...context, webapp })
     : { kind: 'invalid', problem };

@@ -6,42 +6,44 @@ import type { DeepReadonly, Draft, KubernetesObject } from '../../api/object.ts'
 import { isControlledBy } from '../../api/metadata.ts';
 import type { Resource } from '../../api/resource.ts';
 import type { Lister } from '../../cache/lister.ts';
-import { deleteChild, ensureChild, nameCollision } from '../../manager/child.ts';
-import type { ChildOutcome } from '../../manager/child.ts';
+import { deleteOwnedObject, ensureOwnedObject, nameCollision } from '../../manager/owned-object.ts';
+import type { OwnedObjectOutcome } from '../../manager/owned-object.ts';
 import {
   buildWebAppDeployment,
   buildService,
   WEB_APP_COMPONENT,
   deploymentName,
   serviceName,
-} from './children.ts';
-import type { NamedChild } from './children.ts';
+} from './owned-objects.ts';
+import type { Named } from './owned-objects.ts';
 import { TaskError } from './task.ts';
 import type { Task, TaskContext, Wait } from './task.ts';
 import { DEPLOYMENTS, SERVICES } from '../../api/builtin.ts';
 import type { Deployment, Service } from '../../api/builtin.ts';
 import { rolloutOf } from '../../api/workloads.ts';
 
-/** Options of {@link childTask}. */
-export interface ChildTaskOptions<T extends KubernetesObject> {
+/** Options of {@link ownedObjectTask}. */
+export interface OwnedObjectTaskOptions<T extends KubernetesObject> {
   /** Name of the task. */
   readonly name: string;
   readonly resource: Resource<T>;
   readonly lister: Pick<Lister<T>, 'get'>;
-  /** Returns the name of the child of a WebApp. */
+  /** Returns the name of the owned object of a WebApp. */
   readonly nameOf: (webapp: DeepReadonly<WebApp>) => string;
-  /** Returns the desired child of a WebApp. */
-  readonly build: (webapp: DeepReadonly<WebApp>) => NamedChild<Draft<T>>;
+  /** Returns the desired object of a WebApp. */
+  readonly build: (webapp: DeepReadonly<WebApp>) => Named<Draft<T>>;
   /**
-   * Receives the child in each sync, as the server has it after the write.
+   * Receives the object in each sync, as the server has it after the write.
    * @default nothing reads it
    */
-  readonly onChild?: ((webapp: DeepReadonly<WebApp>, child: DeepReadonly<T>) => void) | undefined;
+  readonly onObject?: ((webapp: DeepReadonly<WebApp>, object: DeepReadonly<T>) => void) | undefined;
 }
 
-/** Returns a task that creates, updates and deletes one child of a WebApp. */
-export function childTask<T extends KubernetesObject>(options: ChildTaskOptions<T>): Task {
-  const { name, resource, lister, nameOf, build, onChild } = options;
+/** Returns a task that creates, updates and deletes one owned object of a WebApp. */
+export function ownedObjectTask<T extends KubernetesObject>(
+  options: OwnedObjectTaskOptions<T>,
+): Task {
+  const { name, resource, lister, nameOf, build, onObject } = options;
   const { kind } = resource;
   const cached = (webapp: DeepReadonly<WebApp>) =>
     lister.get(objectKey(webapp.metadata.namespace, nameOf(webapp)));
@@ -51,10 +53,10 @@ export function childTask<T extends KubernetesObject>(options: ChildTaskOptions<
     create: async (context) => {
       const { webapp, log } = context;
       const desired = build(webapp);
-      const { name: child } = desired.metadata;
-      let outcome: ChildOutcome<T>;
+      const { name: objectName } = desired.metadata;
+      let outcome: OwnedObjectOutcome<T>;
       try {
-        outcome = await ensureChild(context, {
+        outcome = await ensureOwnedObject(context, {
           resource,
           owner: webapp,
           desired,
@@ -66,40 +68,40 @@ export function childTask<T extends KubernetesObject>(options: ChildTaskOptions<
         if (!isApiError(cause, 'invalid')) throw cause;
         throw new TaskError(cause.message, { reason: `${kind}Rejected`, stalled: true, cause });
       }
-      onChild?.(webapp, outcome.object);
+      onObject?.(webapp, outcome.object);
       switch (outcome.kind) {
         case 'created':
-          log.v(2).info(`Created ${kind}`, { child });
+          log.v(2).info(`Created ${kind}`, { object: objectName });
           return undefined;
         case 'updated':
-          log.v(2).info(`Updated ${kind}`, { child });
+          log.v(2).info(`Updated ${kind}`, { object: objectName });
           return undefined;
         case 'unchanged':
           return undefined;
         case 'terminating': {
-          const message = `${kind} "${child}" is being deleted; it is created again after that`;
+          const message = `${kind} "${objectName}" is being deleted; it is created again after that`;
           return { message };
         }
         case 'nameCollision': {
-          const { reason, message } = nameCollision(WEB_APPS, child);
+          const { reason, message } = nameCollision(WEB_APPS, objectName);
           throw new TaskError(message, { reason, stalled: true });
         }
       }
     },
-    delete: (context) => removeChild(context, resource, cached(context.webapp)),
+    delete: (context) => deleteOwned(context, resource, cached(context.webapp)),
   };
 }
 
-async function removeChild(
+async function deleteOwned(
   context: TaskContext,
   resource: Resource,
-  child: DeepReadonly<KubernetesObject> | undefined,
+  object: DeepReadonly<KubernetesObject> | undefined,
 ): Promise<Wait | undefined> {
-  if (!child || !isControlledBy(child, context.webapp)) return undefined;
-  const { name, deletionTimestamp } = child.metadata;
+  if (!object || !isControlledBy(object, context.webapp)) return undefined;
+  const { name, deletionTimestamp } = object.metadata;
   if (deletionTimestamp === undefined) {
-    const isDeleted = await deleteChild(context, resource, child);
-    if (isDeleted) context.log.v(2).info(`Deleted ${resource.kind}`, { child: name });
+    const isDeleted = await deleteOwnedObject(context, resource, object);
+    if (isDeleted) context.log.v(2).info(`Deleted ${resource.kind}`, { object: name });
   }
   return { message: `${resource.kind} "${name}" is being deleted` };
 }
@@ -142,15 +144,15 @@ export interface TaskCaches {
 export function standardTasks({ deployments, services }: TaskCaches): Task[] {
   const current = new WeakMap<DeepReadonly<WebApp>, DeepReadonly<Deployment>>();
   return [
-    childTask({
+    ownedObjectTask({
       name: 'deployment',
       resource: DEPLOYMENTS,
       lister: deployments,
       nameOf: deploymentName,
       build: buildWebAppDeployment,
-      onChild: (webapp, deployment) => current.set(webapp, deployment),
+      onObject: (webapp, deployment) => current.set(webapp, deployment),
     }),
-    childTask({
+    ownedObjectTask({
       name: 'service',
       resource: SERVICES,
       lister: services,

@@ -6,7 +6,7 @@ import type { DeepReadonly } from '../../api/object.ts';
 import { withReadiness } from '../../api/readiness.ts';
 import type { Readiness } from '../../api/readiness.ts';
 import { messageOf } from '../../util/values.ts';
-import { webAppSelector } from './children.ts';
+import { webAppSelector } from './owned-objects.ts';
 import { CONDITION_SUFFIX, conditionType, TaskError } from './task.ts';
 import type { TaskProgress, Task } from './task.ts';
 

@@ -30,7 +30,7 @@ export interface Wait {
   readonly message: string;
   /**
    * Delay until the next sync, in milliseconds.
-   * @default none: an event of the WebApp or its children enqueues the key
+   * @default none: an event of the WebApp or its owned objects enqueues the key
    */
   readonly afterMs?: number;
 }
@@ -58,7 +58,7 @@ export interface TaskErrorOptions {
    */
   readonly stalled?: boolean;
   /**
-   * Whether a retry fails in the same way until an event of the WebApp or its children arrives. The key
+   * Whether a retry fails in the same way until an event of the WebApp or its owned objects arrives. The key
    * is not retried before, and the failure is recorded once. Implies `stalled`.
    * @default false
    */

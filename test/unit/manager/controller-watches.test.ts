@@ -160,12 +160,12 @@ test('owns of OwnedObjects enqueues the owner of a changed object, and the owner
   assert.throws(() => owned.add(new InformerSet(client, { clock }).for(PODS)), /before/);
 });
 
-test('mapByName finds the owners whose desired child has the name', async (t) => {
+test('mapByName finds the owners whose desired object has the name', async (t) => {
   const { client, synced } = startController(t, (controller, informers) => {
     const sets = informers.for(REPLICA_SETS);
-    const childName = ({ metadata }: { metadata: { name: string } }) =>
+    const objectName = ({ metadata }: { metadata: { name: string } }) =>
       metadata.name === 'none' ? undefined : `${metadata.name}-pod`;
-    const orNamed = mapByName(sets, 'pod', childName);
+    const orNamed = mapByName(sets, 'pod', objectName);
     return controller.for(sets).owns(informers.for(PODS), REPLICA_SETS, { orNamed });
   });
   for (const name of ['web', 'none']) await client.create(REPLICA_SETS, replicaSet(name));

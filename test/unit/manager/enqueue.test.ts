@@ -51,7 +51,7 @@ describe('the handler that enqueues the keys of objects', () => {
     );
   });
 
-  it('enqueues the old and the new owner of a child whose owner changes', () => {
+  it('enqueues the old and the new owner of an owned object whose owner changes', () => {
     const { added, sink } = recording();
     const handler = enqueue(PODS, sink, mapToOwner(COUNTS));
     handler.onUpdate?.(pod, changed(aPodOf(aCount({ name: 'other' }), 0)));
@@ -81,13 +81,13 @@ describe('the handler that enqueues the keys of objects', () => {
     );
   });
 
-  it('names children in detailed causes', () => {
+  it('names owned objects in detailed causes', () => {
     const { added, sink } = recording();
     let detailed = true;
     const owner = objectKey('default', 'test-count');
     const handler = enqueue(PODS, sink, () => [owner, objectKey('default', 'friend')], {
       detailed: () => detailed,
-      isChild: (key, object) => mapToOwner(COUNTS)(object) === key,
+      isOwned: (key, object) => mapToOwner(COUNTS)(object) === key,
     });
     handler.onDelete?.(pod, true);
     detailed = false;
@@ -95,7 +95,7 @@ describe('the handler that enqueues the keys of objects', () => {
     assert.deepEqual(
       added.map(([key, , cause]) => `${key}: ${cause}`),
       [
-        'default/test-count: child Pod default/test-count-0 deleted',
+        'default/test-count: owned Pod default/test-count-0 deleted',
         'default/friend: Pod default/test-count-0 deleted',
         'default/test-count: Pod default/test-count-0 deleted',
         'default/friend: Pod default/test-count-0 deleted',
@@ -241,7 +241,7 @@ describe('the handler that enqueues the keys of objects', () => {
     );
   });
 
-  it('indexes children by the uid of their controller owner', () => {
+  it('indexes owned objects by the uid of their controller owner', () => {
     const indexOf = ownerIndexers[OWNER_INDEX]!;
     assert.deepEqual(indexOf(pod), [count.metadata.uid]);
     assert.deepEqual(indexOf(count), []);

@@ -174,7 +174,7 @@ test('does not touch an object that was deleted before its first sync', async ()
   assert.equal(bench.writes.length, writes);
 });
 
-test('waits for the garbage collector when dependents are orphaned', async () => {
+test('waits for the garbage collector when owned objects are orphaned', async () => {
   const { calls, sync, remove, finalizers } = await setUp();
   await sync();
   await remove('Orphan');

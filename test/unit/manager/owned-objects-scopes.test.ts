@@ -15,7 +15,7 @@ import type { Resource } from '../../../src/api/resource.ts';
 import { ApiServer } from '../../../src/apiserver/api-server.ts';
 import { InformerSet } from '../../../src/cache/informer-set.ts';
 import { HttpClient } from '../../../src/client/http-client.ts';
-import { deleteChild, ensureChild } from '../../../src/manager/child.ts';
+import { deleteOwnedObject, ensureOwnedObject } from '../../../src/manager/owned-object.ts';
 import { Controller } from '../../../src/manager/controller.ts';
 import { mapByName, mapToOwner } from '../../../src/manager/enqueue.ts';
 import { Finalizer } from '../../../src/manager/finalizer.ts';
@@ -135,7 +135,7 @@ for (const [ownerScope, ownedScope] of COMBINATIONS) {
       // As if the response was lost and the cache did not contain the object yet.
       const desired = { ...named('a'), metadata: { ...named('a').metadata, ownerReferences } };
       const again = { resource, owner, desired, cached: undefined, fieldManager: 'test' };
-      assert.equal((await ensureChild(context, again)).object.metadata.uid, uid);
+      assert.equal((await ensureOwnedObject(context, again)).object.metadata.uid, uid);
       assert.deepEqual(await synced(), [keyOf(owner)], 'the owner is synced after the creation');
       const labels = { changed: 'yes' };
       await client.patch(resource, named('a').metadata, {
@@ -180,13 +180,13 @@ for (const [ownerScope, ownedScope] of COMBINATIONS) {
       const query = new URLSearchParams({ resource: dependents.name, key: keyOf(created.object) });
       const page = pages.get('/debug/object')?.(query);
       const { tree } = JSON.parse(page?.body ?? '') as {
-        tree: { key: string; dependents: { key: string }[] };
+        tree: { key: string; owned: { key: string }[] };
       };
       assert.deepEqual(
-        [tree.key, tree.dependents.map(({ key }) => key)],
+        [tree.key, tree.owned.map(({ key }) => key)],
         [keyOf(owner), [keyOf(created.object)]],
       );
-      assert.equal(await deleteChild(context, resource, created.object), true);
+      assert.equal(await deleteOwnedObject(context, resource, created.object), true);
     });
   });
 }
@@ -201,7 +201,7 @@ describe('a cluster-scoped object', () => {
     const metadata = { ...draft.metadata, ownerReferences: [controllerReference(owner)] };
     const desired = { ...draft, metadata };
     const options = { resource, owner, desired, cached: undefined, fieldManager: 'test' };
-    await assert.rejects(ensureChild(context, options), TypeError);
+    await assert.rejects(ensureOwnedObject(context, options), TypeError);
     assert.equal(mapToOwner(ownerKind.resource)(await client.create(resource, desired)), undefined);
   });
 });

@@ -117,7 +117,7 @@ describe('Owned objects', () => {
     await ensure(owned, configMap('a', { x: '2' }));
     await ensure(owned);
     assert.deepEqual(
-      lines.map(({ message, fields }) => `${message} ${String(fields['child'])}`),
+      lines.map(({ message, fields }) => `${message} ${String(fields['object'])}`),
       ['Created', 'Updated', 'Deleted'].map((verb) => `${verb} ConfigMap default/a`),
     );
   });

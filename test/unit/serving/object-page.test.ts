@@ -40,8 +40,8 @@ function informer(resource: Resource, ...objects: KubernetesObject[]) {
 }
 
 /** Names of a tree: `web(web-1(web-1-a,*web-1-b))`. */
-function names({ key, isSelected, dependents }: ObjectNode): string {
-  const below = dependents.length > 0 ? `(${dependents.map(names).join(',')})` : '';
+function names({ key, isSelected, owned }: ObjectNode): string {
+  const below = owned.length > 0 ? `(${owned.map(names).join(',')})` : '';
   return `${isSelected ? '*' : ''}${key.replace('default/', '')}${below}`;
 }
 
@@ -65,10 +65,10 @@ describe('the object page', () => {
     return { status, report: JSON.parse(body) as ObjectReport };
   }
 
-  it('shows an object among its owners and their dependents, with conditions', () => {
+  it('shows an object among its owners and their owned, with conditions', () => {
     const { report } = get('default/a');
     assert.equal(names(report.tree), 'web(web-1(*a,b))');
-    const pod = report.tree.dependents[0]?.dependents[0];
+    const pod = report.tree.owned[0]?.owned[0];
     assert.deepEqual([pod?.phase, pod?.resource], ['Running', 'pods']);
     assert.deepEqual(pod?.conditions, [
       { type: 'Ready', status: 'False', message: 'token=[redacted]' },
@@ -90,9 +90,9 @@ describe('the object page', () => {
       object(PODS, `pod-${1000 + at}`, replicaSet),
     );
     const { report } = get('default/pod-1499', [informer(PODS, ...many)]);
-    const { dependents } = report.tree;
-    assert.ok(dependents.length <= 201 && dependents.some(({ isSelected }) => isSelected));
-    assert.equal(dependents.length + report.omitted, 500);
+    const { owned } = report.tree;
+    assert.ok(owned.length <= 201 && owned.some(({ isSelected }) => isSelected));
+    assert.equal(owned.length + report.omitted, 500);
   });
 
   it('shows the events of the objects in the tree, newest first', () => {

@@ -4,7 +4,7 @@ import { WEB_APPS } from '../../../api/generated/web-app.ts';
 import type { WebApp } from '../../../api/generated/web-app.ts';
 import type { KubernetesObject } from '../../../api/object.ts';
 import { compareResourceVersions } from '../../../api/resource-version.ts';
-import { WEB_APP_FINALIZER } from '../../../controllers/webapp/children.ts';
+import { WEB_APP_FINALIZER } from '../../../controllers/webapp/owned-objects.ts';
 import type { ScenarioContext, Scenario } from '../scenario.ts';
 import { holds, isShownReady, namesOf, ownedBy } from '../observer.ts';
 import type { View } from '../observer.ts';

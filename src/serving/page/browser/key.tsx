@@ -274,7 +274,7 @@ const CALL_COLUMNS: readonly Column<CallView>[] = [
   { title: 'Took', class: 'number', cell: ({ ms }) => duration(ms) },
 ];
 
-/** The object with its owners, dependents and events. */
+/** The object with its owners, owned objects and events. */
 export function ObjectCards(props: {
   readonly report: ObjectReport | undefined;
   /** Where the objects are: `cluster`, or the caches. */
@@ -291,7 +291,7 @@ export function ObjectCards(props: {
   const { tree, omitted, events, object } = report;
   return (
     <>
-      <Card title="Owners and dependents" class="half">
+      <Card title="Owners and owned objects" class="half">
         <ul class="tree">
           <TreeItem node={tree} place={place} />
         </ul>
@@ -319,7 +319,7 @@ export function ObjectCards(props: {
 
 function TreeItem(props: { readonly node: ObjectNode; readonly place: string | undefined }) {
   const { node, place } = props;
-  const { resource, kind, key, isSelected, isDeleting, phase, conditions, dependents } = node;
+  const { resource, kind, key, isSelected, isDeleting, phase, conditions, owned } = node;
   const selected = isSelected ? ({ class: 'selected', 'aria-current': 'true' } as const) : {};
   return (
     <li>
@@ -351,10 +351,10 @@ function TreeItem(props: { readonly node: ObjectNode; readonly place: string | u
             {message}
           </p>
         ))}
-      {dependents.length > 0 && (
+      {owned.length > 0 && (
         <ul>
-          {dependents.map((dependent) => (
-            <TreeItem key={dependent.uid} node={dependent} place={place} />
+          {owned.map((object) => (
+            <TreeItem key={object.uid} node={object} place={place} />
           ))}
         </ul>
       )}

@@ -11,7 +11,7 @@ import {
   buildWebAppDeployment,
   WEB_APP_COMPONENT,
   WEB_APP_FINALIZER,
-} from '../../../../src/controllers/webapp/children.ts';
+} from '../../../../src/controllers/webapp/owned-objects.ts';
 import { webAppSync } from '../../../../src/controllers/webapp/controller.ts';
 import { TaskError } from '../../../../src/controllers/webapp/task.ts';
 import type { Hook, HookName, Task } from '../../../../src/controllers/webapp/task.ts';
@@ -291,7 +291,7 @@ describe('A sync of a WebApp that is being deleted', () => {
     assert.deepEqual((await changed.live()).metadata.finalizers, [WEB_APP_FINALIZER, 'test/other']);
   });
 
-  it('does nothing without its finalizer, or before the garbage collector has orphaned the children', async () => {
+  it('does nothing without its finalizer, or before the garbage collector has orphaned the owned objects', async () => {
     for (const finalizers of [['test/other'], [WEB_APP_FINALIZER, 'orphan']]) {
       const { bench, ran, run } = await leaving(finalizers);
       const { kind } = await run();

@@ -9,7 +9,7 @@ import {
   buildWebAppDeployment,
   buildService,
   WEB_APP_COMPONENT,
-} from '../../../../src/controllers/webapp/children.ts';
+} from '../../../../src/controllers/webapp/owned-objects.ts';
 import { standardTasks } from '../../../../src/controllers/webapp/standard-tasks.ts';
 import { TaskError } from '../../../../src/controllers/webapp/task.ts';
 import { NAMESPACE, SyncBench } from '../../../support/sync-bench.ts';

@@ -24,8 +24,8 @@ export function staticSiteController(kit: ControllerKit): Controller {
     name: 'static-site',
     fieldManager: COMPONENT,
     reconcile: async (owner, context) => {
-      const [child] = await owned.ensure<Deployment>(context, owner, [deploymentOf(owner)]);
-      const deployment = child?.object;
+      const [ensured] = await owned.ensure<Deployment>(context, owner, [deploymentOf(owner)]);
+      const deployment = ensured?.object;
       return {
         ...readinessOf(owner, deployment),
         status: { availableReplicas: deployment?.status?.availableReplicas ?? 0 },

@@ -6,9 +6,9 @@ import {
   buildService,
   deploymentName,
   webAppSelector,
-  childProblem,
+  webAppProblem,
   serviceName,
-} from '../../../../src/controllers/webapp/children.ts';
+} from '../../../../src/controllers/webapp/owned-objects.ts';
 
 function aWebApp(name: string, spec: object = {}): WebApp {
   return {
@@ -39,7 +39,7 @@ const SELECTOR = {
 };
 const LABELS = { ...SELECTOR, 'app.kubernetes.io/version': '1.25' };
 
-describe('The children of a WebApp', () => {
+describe('The owned objects of a WebApp', () => {
   it('include a Deployment with its image and replicas', () => {
     assert.deepEqual(buildWebAppDeployment(aWebApp('web')), {
       apiVersion: 'apps/v1',
@@ -93,7 +93,7 @@ describe('The children of a WebApp', () => {
   });
 });
 
-describe('The names of the children of a WebApp', () => {
+describe('The names of the owned objects of a WebApp', () => {
   it('are the name of the WebApp if it is valid', () => {
     assert.equal(deploymentName(aWebApp('web')), 'web');
     assert.equal(serviceName(aWebApp('web')), 'web');
@@ -119,7 +119,7 @@ describe('problemOf rejects a WebApp', () => {
     ['with too many replicas', { replicas: 1001 }],
   ] as const) {
     it(what, () => {
-      assert.match(childProblem(aWebApp('web', spec)) ?? '', /^spec\./);
+      assert.match(webAppProblem(aWebApp('web', spec)) ?? '', /^spec\./);
     });
   }
 
@@ -131,7 +131,7 @@ describe('problemOf rejects a WebApp', () => {
       { replicas: 0 },
       { replicas: 1000 },
     ]) {
-      assert.equal(childProblem(aWebApp('web', spec)), undefined);
+      assert.equal(webAppProblem(aWebApp('web', spec)), undefined);
     }
   });
 });

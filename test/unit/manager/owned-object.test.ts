@@ -8,8 +8,12 @@ import { controllerReference } from '../../../src/api/metadata.ts';
 import { objectPath } from '../../../src/api/resource.ts';
 import { ApiServer } from '../../../src/apiserver/api-server.ts';
 import { HttpClient } from '../../../src/client/http-client.ts';
-import { deleteChild, ensureChild, slowStart } from '../../../src/manager/child.ts';
-import type { ChildOutcome } from '../../../src/manager/child.ts';
+import {
+  deleteOwnedObject,
+  ensureOwnedObject,
+  slowStart,
+} from '../../../src/manager/owned-object.ts';
+import type { OwnedObjectOutcome } from '../../../src/manager/owned-object.ts';
 import { FakeClock } from '../../../src/util/fake-clock.ts';
 import type { HttpHandler } from '../../../src/util/http.ts';
 
@@ -49,7 +53,7 @@ function desiredDeployment(
   };
 }
 
-class ChildFixture {
+class OwnedObjectFixture {
   readonly requests: string[] = [];
   loseResponseTo: string | undefined;
   readonly server: ApiServer = new ApiServer({ clock: new FakeClock() });
@@ -71,7 +75,7 @@ class ChildFixture {
     desired: ReturnType<typeof desiredDeployment>,
     cached: DeepReadonly<Deployment> | undefined,
     owner: KubernetesObject = OWNER,
-  ): Promise<ChildOutcome<Deployment>> {
+  ): Promise<OwnedObjectOutcome<Deployment>> {
     this.requests.length = 0;
     const options = {
       resource: DEPLOYMENTS,
@@ -80,7 +84,7 @@ class ChildFixture {
       cached,
       fieldManager: 'app-controller',
     };
-    return ensureChild(this, options);
+    return ensureOwnedObject(this, options);
   }
 
   live(): Promise<Deployment> {
@@ -88,9 +92,9 @@ class ChildFixture {
   }
 }
 
-describe('ensureChild', () => {
-  it('creates a missing child, and sends nothing for one in the desired state', async () => {
-    const fixture = new ChildFixture();
+describe('ensureOwnedObject', () => {
+  it('creates a missing object, and sends nothing for one in the desired state', async () => {
+    const fixture = new OwnedObjectFixture();
     assert.equal((await fixture.ensure(desiredDeployment(OWNER), undefined)).kind, 'created');
     assert.deepEqual(fixture.requests, ['POST']);
     assert.equal(
@@ -100,8 +104,8 @@ describe('ensureChild', () => {
     assert.deepEqual(fixture.requests, []);
   });
 
-  it('finds a child whose creation had no response', async () => {
-    const fixture = new ChildFixture();
+  it('finds an owned object whose creation had no response', async () => {
+    const fixture = new OwnedObjectFixture();
     fixture.loseResponseTo = 'POST';
     await assert.rejects(fixture.ensure(desiredDeployment(OWNER), undefined));
     assert.equal((await fixture.ensure(desiredDeployment(OWNER), undefined)).kind, 'unchanged');
@@ -109,7 +113,7 @@ describe('ensureChild', () => {
   });
 
   it('reverts changes to desired fields, and keeps fields that others added', async () => {
-    const fixture = new ChildFixture();
+    const fixture = new OwnedObjectFixture();
     await fixture.ensure(desiredDeployment(OWNER), undefined);
     await fixture.client.patch(
       DEPLOYMENTS,
@@ -127,7 +131,7 @@ describe('ensureChild', () => {
   });
 
   it('removes fields that are no longer desired, also of the created object', async () => {
-    const fixture = new ChildFixture();
+    const fixture = new OwnedObjectFixture();
     await fixture.ensure(
       desiredDeployment(OWNER, { labels: { app: 'shop', old: 'yes' } }),
       undefined,
@@ -152,7 +156,7 @@ describe('ensureChild', () => {
   });
 
   it('does not change an unowned object with the same name', async () => {
-    const fixture = new ChildFixture();
+    const fixture = new OwnedObjectFixture();
     const unowned = desiredDeployment(OWNER);
     await fixture.client.create(DEPLOYMENTS, {
       ...unowned,
@@ -165,8 +169,8 @@ describe('ensureChild', () => {
     assert.deepEqual(await fixture.live(), before);
   });
 
-  it('reports a child that is being deleted, and that of a previous owner of the name, as terminating', async () => {
-    const fixture = new ChildFixture();
+  it('reports an owned object that is being deleted, and that of a previous owner of the name, as terminating', async () => {
+    const fixture = new OwnedObjectFixture();
     await fixture.ensure(desiredDeployment(OWNER), undefined);
     const successor = { ...OWNER, metadata: { ...OWNER.metadata, uid: 'uid-of-another' } };
     const outcome = await fixture.ensure(
@@ -181,14 +185,14 @@ describe('ensureChild', () => {
     assert.deepEqual(fixture.requests, []);
   });
 
-  it('does not change the child of an owner with another name, group or kind', async () => {
+  it('does not change the owned object of an owner with another name, group or kind', async () => {
     for (const other of [
       { ...OWNER, apiVersion: 'example.org/v1' },
       { ...OWNER, apiVersion: 'v1' },
       { ...OWNER, kind: 'Application' },
       { ...OWNER, metadata: { ...OWNER.metadata, name: 'store' } },
     ]) {
-      const fixture = new ChildFixture();
+      const fixture = new OwnedObjectFixture();
       const metadata = { ...other.metadata, uid: 'uid-of-another' };
       await fixture.client.create(DEPLOYMENTS, desiredDeployment({ ...other, metadata }));
       assert.equal(
@@ -196,7 +200,7 @@ describe('ensureChild', () => {
         'nameCollision',
       );
     }
-    const fixture = new ChildFixture();
+    const fixture = new OwnedObjectFixture();
     const metadata = { ...OWNER.metadata, uid: 'uid-of-another' };
     const newer = { ...OWNER, apiVersion: 'example.com/v2', metadata };
     await fixture.client.create(DEPLOYMENTS, desiredDeployment(newer));
@@ -206,8 +210,8 @@ describe('ensureChild', () => {
     );
   });
 
-  it('rejects with a conflict if the child was deleted or replaced since the cache saw it', async () => {
-    const fixture = new ChildFixture();
+  it('rejects with a conflict if the owned object was deleted or replaced since the cache saw it', async () => {
+    const fixture = new OwnedObjectFixture();
     await fixture.ensure(desiredDeployment(OWNER), undefined);
     const stale = await fixture.live();
     await fixture.client.delete(DEPLOYMENTS, { namespace: 'default', name: 'shop' });
@@ -223,19 +227,19 @@ describe('ensureChild', () => {
     assert.equal((await fixture.live()).spec?.replicas, 2);
   });
 
-  it('does not update a child if update is false', async () => {
-    const fixture = new ChildFixture();
+  it('does not update an owned object if update is false', async () => {
+    const fixture = new OwnedObjectFixture();
     await fixture.ensure(desiredDeployment(OWNER), undefined);
     const cached = await fixture.live();
     fixture.requests.length = 0;
     const options = { resource: DEPLOYMENTS, owner: OWNER, fieldManager: 'app-controller', cached };
     const desired = desiredDeployment(OWNER, { replicas: 5 });
-    const outcome = await ensureChild(fixture, { ...options, desired, update: false });
+    const outcome = await ensureOwnedObject(fixture, { ...options, desired, update: false });
     assert.deepEqual([outcome.kind, fixture.requests], ['unchanged', []]);
   });
 
   it('rejects with alreadyExists if the object with the name was deleted meanwhile', async () => {
-    const fixture = new ChildFixture();
+    const fixture = new OwnedObjectFixture();
     await fixture.client.create(DEPLOYMENTS, desiredDeployment(OWNER));
     fixture.server.faults.beforeRequest(({ method }) => (method === 'GET' ? 404 : undefined));
     await assert.rejects(fixture.ensure(desiredDeployment(OWNER), undefined), (error) =>
@@ -244,7 +248,7 @@ describe('ensureChild', () => {
   });
 
   it('rejects with the error of a request that failed for another reason', async () => {
-    const fixture = new ChildFixture();
+    const fixture = new OwnedObjectFixture();
     await fixture.ensure(desiredDeployment(OWNER), undefined);
     const cached = await fixture.live();
     const invalid = fixture.ensure(desiredDeployment(OWNER, { replicas: -1 }), cached);
@@ -261,7 +265,7 @@ describe('ensureChild', () => {
   });
 
   it('rejects with the reason of the signal if it aborts', async () => {
-    const fixture = new ChildFixture();
+    const fixture = new OwnedObjectFixture();
     await fixture.ensure(desiredDeployment(OWNER), undefined);
     const cached = await fixture.live();
     for (const [method, known] of [
@@ -285,25 +289,25 @@ describe('ensureChild', () => {
   });
 });
 
-describe('deleteChild', () => {
-  it('deletes the child and no other object of its name', async () => {
-    const fixture = new ChildFixture();
+describe('deleteOwnedObject', () => {
+  it('deletes the owned object and no other object of its name', async () => {
+    const fixture = new OwnedObjectFixture();
     await fixture.ensure(desiredDeployment(OWNER), undefined);
-    const child = await fixture.live();
-    assert.equal(await deleteChild(fixture, DEPLOYMENTS, child), true);
+    const owned = await fixture.live();
+    assert.equal(await deleteOwnedObject(fixture, DEPLOYMENTS, owned), true);
     await assert.rejects(fixture.live(), { kind: 'notFound' });
-    assert.equal(await deleteChild(fixture, DEPLOYMENTS, child), false);
+    assert.equal(await deleteOwnedObject(fixture, DEPLOYMENTS, owned), false);
     await fixture.ensure(desiredDeployment(OWNER), undefined);
-    await assert.rejects(deleteChild(fixture, DEPLOYMENTS, child), { kind: 'conflict' });
-    assert.notEqual((await fixture.live()).metadata.uid, child.metadata.uid);
+    await assert.rejects(deleteOwnedObject(fixture, DEPLOYMENTS, owned), { kind: 'conflict' });
+    assert.notEqual((await fixture.live()).metadata.uid, owned.metadata.uid);
   });
 
   it('rejects with the error of a request that failed for another reason', async () => {
-    const fixture = new ChildFixture();
+    const fixture = new OwnedObjectFixture();
     await fixture.ensure(desiredDeployment(OWNER), undefined);
     fixture.server.faults.beforeRequest(({ method }) => (method === 'DELETE' ? 403 : undefined));
-    const child = await fixture.live();
-    await assert.rejects(deleteChild(fixture, DEPLOYMENTS, child), { kind: 'forbidden' });
+    const owned = await fixture.live();
+    await assert.rejects(deleteOwnedObject(fixture, DEPLOYMENTS, owned), { kind: 'forbidden' });
   });
 });
 

@@ -9,8 +9,8 @@ import type { Logger } from '../util/logger.ts';
 import { isRecord } from '../util/values.ts';
 import { upgradeManagedFields } from '../client/apply/upgrade-managed-fields.ts';
 
-/** Arguments of {@link ensureChild}: the owner, its desired child, and the child in the cache. */
-export interface ChildOptions<T extends KubernetesObject> {
+/** Arguments of {@link ensureOwnedObject}: the owner, its desired object, and the object in the cache. */
+export interface OwnedObjectOptions<T extends KubernetesObject> {
   readonly resource: Resource<T>;
   readonly owner: DeepReadonly<KubernetesObject>;
   /** Complete, with the controller reference to `owner`. */
@@ -20,7 +20,7 @@ export interface ChildOptions<T extends KubernetesObject> {
   /** Name of the writer in managedFields. */
   readonly fieldManager: string;
   /**
-   * Whether a child that differs from `desired` is updated. `'always'` applies a child that the cache shows in the
+   * Whether an object that differs from `desired` is updated. `'always'` applies an object that the cache shows in the
    * desired state, too, which removes fields that were desired before.
    * @default true
    */
@@ -31,26 +31,26 @@ export interface ChildOptions<T extends KubernetesObject> {
    */
   readonly exact?: readonly (keyof T & string)[] | undefined;
   /**
-   * Decides whether an object of this name without a controller is adopted: it becomes a child and is updated.
+   * Decides whether an object of this name without a controller is adopted: it becomes an owned object and is updated.
    * @default never
    */
   readonly adopt?: ((object: DeepReadonly<T>) => boolean | Promise<boolean>) | undefined;
 }
 
-/** The result of {@link ensureChild}, with the object as it is now. */
-export type ChildOutcome<T extends KubernetesObject> =
+/** The result of {@link ensureOwnedObject}, with the object as it is now. */
+export type OwnedObjectOutcome<T extends KubernetesObject> =
   /** Results of the write, as in controller-runtime's `OperationResult`. */
   | { readonly kind: 'created' | 'updated' | 'unchanged'; readonly object: DeepReadonly<T> }
   /**
-   * An object of this name is being deleted, or is about to be: the child itself, or that of a previous
-   * owner of the same name. Its deletion enqueues the owner.
+   * An object of this name is being deleted, or is about to be: the owned object itself, or that of a
+   * previous owner of the same name. Its deletion enqueues the owner.
    */
   | { readonly kind: 'terminating'; readonly object: DeepReadonly<T> }
   /** An object that the owner does not control has the name. It is not changed. */
   | { readonly kind: 'nameCollision'; readonly object: DeepReadonly<T> };
 
 /** The client, the signal and the log of a sync. */
-export interface ChildContext {
+export interface OwnedObjectContext {
   readonly client: Client;
   readonly signal: AbortSignal;
   /**
@@ -66,60 +66,60 @@ export interface ChildContext {
 }
 
 /**
- * Creates or updates a child of an owner. Sends no request if the cache shows the desired state.
+ * Creates or updates an owned object. Sends no request if the cache shows the desired state.
  *
- * A child is created by POST, because an apply would adopt an object that has the name. It is updated
- * by server-side apply with its uid, because an apply without one would create a child that has just
+ * The object is created by POST, because an apply would adopt an object that has the name. It is updated
+ * by server-side apply with its uid, because an apply without one would create an object that has just
  * been deleted. Fields that are not in `desired` keep the values that other writers set.
  *
  * @throws {TypeError} if the owner cannot own an object of this scope or namespace
- * @throws {ApiError} `conflict` if the child was replaced meanwhile: the event of the replacement enqueues the
+ * @throws {ApiError} `conflict` if the object was replaced meanwhile: the event of the replacement enqueues the
  * owner; `alreadyExists` if an object of this name was deleted meanwhile; any other error of a request
  */
-export async function ensureChild<T extends KubernetesObject>(
-  context: ChildContext,
-  options: ChildOptions<T>,
-): Promise<ChildOutcome<T>> {
+export async function ensureOwnedObject<T extends KubernetesObject>(
+  context: OwnedObjectContext,
+  options: OwnedObjectOptions<T>,
+): Promise<OwnedObjectOutcome<T>> {
   const { resource, owner, desired, fieldManager, update = true, adopt } = options;
   const { client, signal } = context;
   requireOwnable(owner, resource, desired);
-  let child = options.cached;
-  if (!child) {
+  let present = options.cached;
+  if (!present) {
     try {
       const created = await client.create(resource, desired, { fieldManager, signal });
       return { kind: 'created', object: shared(created) };
     } catch (error) {
       if (!isApiError(error, 'alreadyExists')) throw error;
       // The object may be ours, from a create whose response was lost.
-      child = await existing(context, options, error);
+      present = await existing(context, options, error);
     }
   }
-  const isDeleting = child.metadata.deletionTimestamp !== undefined;
-  if (!isControlledBy(child, owner)) {
-    if (isOfPrevious(child, owner)) return { kind: 'terminating', object: child };
-    const isFree = !isDeleting && controllerOf(child) === undefined;
-    if (!isFree || !(await adopt?.(child))) return { kind: 'nameCollision', object: child };
-    return { kind: 'updated', object: await change(context, options, child) };
+  const isDeleting = present.metadata.deletionTimestamp !== undefined;
+  if (!isControlledBy(present, owner)) {
+    if (isOfPrevious(present, owner)) return { kind: 'terminating', object: present };
+    const isFree = !isDeleting && controllerOf(present) === undefined;
+    if (!isFree || !(await adopt?.(present))) return { kind: 'nameCollision', object: present };
+    return { kind: 'updated', object: await change(context, options, present) };
   }
-  if (isDeleting) return { kind: 'terminating', object: child };
-  const isCovered = update !== 'always' && covers(child, desired, resource.fields);
-  if (!update || (isCovered && !surplusOf(options, child))) {
-    return { kind: 'unchanged', object: child };
+  if (isDeleting) return { kind: 'terminating', object: present };
+  const isCovered = update !== 'always' && covers(present, desired, resource.fields);
+  if (!update || (isCovered && !surplusOf(options, present))) {
+    return { kind: 'unchanged', object: present };
   }
-  const object = await change(context, options, child);
-  const isChanged = object.metadata.resourceVersion !== child.metadata.resourceVersion;
+  const object = await change(context, options, present);
+  const isChanged = object.metadata.resourceVersion !== present.metadata.resourceVersion;
   return { kind: isChanged ? 'updated' : 'unchanged', object };
 }
 
 /**
- * Deletes a child, and no other object of its name. Its dependents are deleted in the background.
+ * Deletes an owned object, and no other object of its name. The objects that it owns are deleted in the background.
  *
  * @returns false if it is already gone
  * @throws {ApiError} `conflict` if another object has the name, or the server rejects the deletion for now; the sync must
  * be retried, because a rejection causes no event
  */
-export async function deleteChild(
-  { client, signal }: ChildContext,
+export async function deleteOwnedObject(
+  { client, signal }: OwnedObjectContext,
   resource: Resource,
   { metadata }: DeepReadonly<KubernetesObject>,
 ): Promise<boolean> {
@@ -136,8 +136,8 @@ export async function deleteChild(
 }
 
 /** Returns the reason and the message that report a name collision, as sample-controller's. */
-export function nameCollision(owner: Resource, childName: string) {
-  const message = `Resource "${childName}" already exists and is not managed by ${owner.kind}`;
+export function nameCollision(owner: Resource, name: string) {
+  const message = `Resource "${name}" already exists and is not managed by ${owner.kind}`;
   return { reason: 'ErrResourceExists', message };
 }
 
@@ -199,8 +199,8 @@ function requireOwnable(
 }
 
 async function existing<T extends KubernetesObject>(
-  { client, signal }: ChildContext,
-  { resource, desired }: ChildOptions<T>,
+  { client, signal }: OwnedObjectContext,
+  { resource, desired }: OwnedObjectOptions<T>,
   alreadyExists: ApiError,
 ): Promise<DeepReadonly<T>> {
   try {
@@ -211,19 +211,19 @@ async function existing<T extends KubernetesObject>(
 }
 
 async function change<T extends KubernetesObject>(
-  context: ChildContext,
-  options: ChildOptions<T>,
-  child: DeepReadonly<T>,
+  context: OwnedObjectContext,
+  options: OwnedObjectOptions<T>,
+  present: DeepReadonly<T>,
 ): Promise<DeepReadonly<T>> {
   const { resource, desired, fieldManager } = options;
   const { client, signal } = context;
-  const { uid } = child.metadata;
+  const { uid } = present.metadata;
   const body = { ...desired, metadata: { ...desired.metadata, uid } };
   const patch = { type: 'apply', body, force: true } as const;
   try {
-    await upgradeManagedFields(context, { resource, object: child, fieldManager });
+    await upgradeManagedFields(context, { resource, object: present, fieldManager });
     const request = { fieldManager, signal };
-    const { metadata } = child;
+    const { metadata } = present;
     const applied = await client.patch<KubernetesObject>(resource, metadata, patch, request);
     const surplus = surplusOf(options, applied as T);
     if (!surplus) return shared(applied as T);
@@ -233,7 +233,7 @@ async function change<T extends KubernetesObject>(
     );
   } catch (cause) {
     if (!isReplaced(cause)) throw cause;
-    const { kind, metadata } = child;
+    const { kind, metadata } = present;
     const message = `${kind} "${metadata.name}" was deleted or replaced since the cache saw it`;
     throw new ApiError({ kind: 'conflict', message, cause });
   }
@@ -241,12 +241,12 @@ async function change<T extends KubernetesObject>(
 
 /** Returns the merge patch that removes what `options.exact` does not permit, or undefined. */
 function surplusOf<T extends KubernetesObject>(
-  { exact = [], desired }: Pick<ChildOptions<T>, 'exact' | 'desired'>,
-  child: object,
+  { exact = [], desired }: Pick<OwnedObjectOptions<T>, 'exact' | 'desired'>,
+  present: object,
 ): object | undefined {
   const removal = exact.map((field): [string, unknown] => [
     field,
-    removalOf(memberOf(child, field), memberOf(desired, field)),
+    removalOf(memberOf(present, field), memberOf(desired, field)),
   ]);
   const needed = removal.filter(([, patch]) => patch !== undefined);
   return needed.length > 0 ? Object.fromEntries(needed) : undefined;
@@ -274,14 +274,14 @@ export function isReplaced(error: unknown): boolean {
 }
 
 /**
- * Returns whether `child` belongs to a previous owner of the same name: the garbage collector is about
+ * Returns whether `present` belongs to a previous owner of the same name: the garbage collector is about
  * to delete it.
  */
 function isOfPrevious(
-  child: DeepReadonly<KubernetesObject>,
+  present: DeepReadonly<KubernetesObject>,
   owner: DeepReadonly<KubernetesObject>,
 ): boolean {
-  const reference = controllerOf(child);
+  const reference = controllerOf(present);
   return (
     reference?.kind === owner.kind &&
     reference.name === owner.metadata.name &&

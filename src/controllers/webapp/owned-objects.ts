@@ -14,7 +14,7 @@ export const WEB_APP_COMPONENT = 'webapp-controller';
 /** Keeps a WebApp until the delete hooks of its tasks are done. */
 export const WEB_APP_FINALIZER = 'jiajunhuang.com/webapp';
 
-export type NamedChild<T> = T & { metadata: { name: string } };
+export type Named<T> = T & { metadata: { name: string } };
 
 const RULES: SpecRules<WebAppSpec> = {
   version: { type: 'string' },
@@ -23,7 +23,7 @@ const RULES: SpecRules<WebAppSpec> = {
 };
 
 /** Returns why the spec is invalid, or undefined. */
-export function childProblem({ spec }: DeepReadonly<WebApp>): string | undefined {
+export function webAppProblem({ spec }: DeepReadonly<WebApp>): string | undefined {
   const problem = specProblem<WebAppSpec>(spec, RULES);
   if (problem !== undefined) return problem;
   const { image, version } = spec;
@@ -31,7 +31,7 @@ export function childProblem({ spec }: DeepReadonly<WebApp>): string | undefined
   return `spec.version ${shown(version)} is not a tag of the nginx image: set spec.image, or another version`;
 }
 
-export function buildWebAppDeployment(webapp: DeepReadonly<WebApp>): NamedChild<Draft<Deployment>> {
+export function buildWebAppDeployment(webapp: DeepReadonly<WebApp>): Named<Draft<Deployment>> {
   const { spec } = webapp;
   const labels = labelsOf(webapp);
   return {
@@ -59,7 +59,7 @@ export function buildWebAppDeployment(webapp: DeepReadonly<WebApp>): NamedChild<
   };
 }
 
-export function buildService(webapp: DeepReadonly<WebApp>): NamedChild<Draft<Service>> {
+export function buildService(webapp: DeepReadonly<WebApp>): Named<Draft<Service>> {
   return {
     apiVersion: 'v1',
     kind: 'Service',

@@ -4,13 +4,13 @@ import type { DeepReadonly, KubernetesObject } from '../api/object.ts';
 import type { Resource } from '../api/resource.ts';
 import type { EventRecorder } from '../record/event-recorder.ts';
 import { messageOf } from '../util/values.ts';
-import { deleteChild, ensureChild, isReplaced, nameCollision } from './child.ts';
-import type { ChildOptions } from './child.ts';
+import { deleteOwnedObject, ensureOwnedObject, isReplaced, nameCollision } from './owned-object.ts';
+import type { OwnedObjectOptions } from './owned-object.ts';
 import type { SyncContext } from './controller-options.ts';
 import type { StatusEvent } from './status-writer.ts';
 
-/** Why a child could not be created, patched or deleted. */
-export interface ChildFailure {
+/** Why an owned object could not be created, patched or deleted. */
+export interface OwnedObjectFailure {
   /** CamelCase and stable, for conditions and events. */
   readonly reason: string;
   readonly message: string;
@@ -21,10 +21,10 @@ export interface ChildFailure {
 }
 
 /**
- * Creates, patches and deletes children of one kind one by one, and logs and records what it did, as the `PodControl` of
+ * Creates, patches and deletes owned objects of one kind one by one, and logs and records what it did, as the `PodControl` of
  * kube-controller-manager. Methods return the failure of a request, and throw if the sync must end or be retried at once.
  */
-export class ChildControl<O extends KubernetesObject, T extends KubernetesObject> {
+export class OwnedObjectControl<O extends KubernetesObject, T extends KubernetesObject> {
   readonly #owners: Resource<O>;
   readonly #resource: Resource<T>;
   readonly #recorder: EventRecorder;
@@ -42,19 +42,19 @@ export class ChildControl<O extends KubernetesObject, T extends KubernetesObject
   }
 
   /**
-   * Creates a child, unless `cached` exists.
+   * Creates an owned object, unless `cached` exists.
    *
-   * @param onCreated receives the child as the server stored it
+   * @param onCreated receives the object as the server stored it
    */
   create(
     context: SyncContext,
     owner: DeepReadonly<O>,
-    { desired, cached }: Pick<ChildOptions<T>, 'desired' | 'cached'>,
-    onCreated: (child: DeepReadonly<T>) => void,
-  ): Promise<ChildFailure | undefined> {
+    { desired, cached }: Pick<OwnedObjectOptions<T>, 'desired' | 'cached'>,
+    onCreated: (owned: DeepReadonly<T>) => void,
+  ): Promise<OwnedObjectFailure | undefined> {
     const { name } = desired.metadata;
     return this.#attempt(context, 'FailedCreate', 'Error creating', async () => {
-      const { kind, object } = await ensureChild(context, {
+      const { kind, object } = await ensureOwnedObject(context, {
         resource: this.#resource,
         owner,
         desired,
@@ -72,34 +72,34 @@ export class ChildControl<O extends KubernetesObject, T extends KubernetesObject
     });
   }
 
-  /** Deletes a child, and no other object of its name. */
+  /** Deletes an owned object, and no other object of its name. */
   delete(
     context: SyncContext,
     owner: DeepReadonly<O>,
-    child: DeepReadonly<T>,
-  ): Promise<ChildFailure | undefined> {
+    owned: DeepReadonly<T>,
+  ): Promise<OwnedObjectFailure | undefined> {
     return this.#attempt(context, 'FailedDelete', 'Error deleting', async () => {
-      if (!(await deleteChild(context, this.#resource, child))) return undefined;
-      this.#log(context, 'Deleted', keyOf(child));
-      const message = `Deleted ${this.#field}: ${child.metadata.name}`;
+      if (!(await deleteOwnedObject(context, this.#resource, owned))) return undefined;
+      this.#log(context, 'Deleted', keyOf(owned));
+      const message = `Deleted ${this.#field}: ${owned.metadata.name}`;
       this.#recorder.normal(owner, 'SuccessfulDelete', message);
       return undefined;
     });
   }
 
   /**
-   * Sets labels of a child. Its event enqueues the owner if it was deleted or replaced meanwhile.
+   * Sets labels of an owned object. Its event enqueues the owner if it was deleted or replaced meanwhile.
    *
-   * @param onLabelled receives the child as the server stored it
+   * @param onLabelled receives the object as the server stored it
    */
   label(
     { client, signal }: SyncContext,
-    child: DeepReadonly<T>,
+    owned: DeepReadonly<T>,
     labels: Readonly<Record<string, string>>,
-    onLabelled: (child: DeepReadonly<T>) => void,
-  ): Promise<ChildFailure | undefined> {
+    onLabelled: (owned: DeepReadonly<T>) => void,
+  ): Promise<OwnedObjectFailure | undefined> {
     return this.#attempt({ signal }, 'FailedPatch', 'Error restoring labels', async () => {
-      const { metadata } = child;
+      const { metadata } = owned;
       const patch = { type: 'merge', body: { metadata: { uid: metadata.uid, labels } } } as const;
       const options = { fieldManager: this.#fieldManager, signal };
       const labelled = await client.patch<KubernetesObject>(
@@ -117,8 +117,8 @@ export class ChildControl<O extends KubernetesObject, T extends KubernetesObject
     { signal }: Pick<SyncContext, 'signal'>,
     reason: string,
     verb: string,
-    send: () => Promise<ChildFailure | undefined>,
-  ): Promise<ChildFailure | undefined> {
+    send: () => Promise<OwnedObjectFailure | undefined>,
+  ): Promise<OwnedObjectFailure | undefined> {
     try {
       return await send();
     } catch (cause) {
@@ -141,6 +141,6 @@ export class ChildControl<O extends KubernetesObject, T extends KubernetesObject
 }
 
 /** Returns the event about a failure. Retries of an object that the server rejects record no further event. */
-export function failureEvent({ reason, message, cause }: ChildFailure): StatusEvent {
+export function failureEvent({ reason, message, cause }: OwnedObjectFailure): StatusEvent {
   return { type: 'Warning', reason, message, repeats: !isApiError(cause, 'invalid') };
 }
