@@ -18,7 +18,7 @@ echo "bin: $(PATH="$tools:$PATH" ./node_modules/.bin/crd-controller version)"
 PATH="$tools:$PATH" "$tools/../../hack/try-page.sh" ./node_modules/.bin/crd-controller
 
 # A log line of compiled code names the line of the source.
-place=$(PATH="$tools:$PATH" ./node_modules/.bin/crd-controller --kubeconfig=/nonexistent -v=1 2>&1 |
+place=$(PATH="$tools:$PATH" ./node_modules/.bin/crd-controller --once --kubeconfig=/nonexistent -v=1 2>&1 |
   sed -n 's/^.* command-line\.ts:\([0-9]*\)\] "Flags".*$/\1/p' || true)
 sed -n "${place:?no log line}p" "$tools/../../src/cli/command-line.ts" | grep -qF "info('Flags'"
 echo "log lines: ok"

@@ -104,7 +104,7 @@ describe('The program', { concurrency: 3 }, () => {
     });
 
     test('names a missing kubeconfig, and exits with code 2', async () => {
-      const { code, stderr } = await run('--kubeconfig=/nonexistent/kubeconfig');
+      const { code, stderr } = await run('check', '--kubeconfig=/nonexistent/kubeconfig');
       assert.equal(code, 2);
       assert.match(stderr, /^Error: .*\/nonexistent\/kubeconfig.*\n$/);
     });

@@ -9,7 +9,7 @@ async function startedWith(...flags: readonly string[]): Promise<string[]> {
   const said: string[] = [];
   const code = await commandLine(
     PROGRAM,
-    [...flags, '-skip_headers', '--kubeconfig=/nonexistent'],
+    [...flags, '-skip_headers', '--once', '--kubeconfig=/nonexistent'],
     {},
     {
       print: (text) => said.push(text),
