@@ -105,7 +105,7 @@ describe('The program as a process', { concurrency: 2, timeout: 120_000 }, () =>
     const daemon = started(context, [
       `--kubeconfig=${file()}`,
       '--controllers=count',
-      '--vmodule=child-control=2',
+      '--vmodule=owned-object-control=2',
     ]);
     await daemon.printed(/"Starting workers"/);
     await listening.close();

@@ -17,7 +17,7 @@ import type { ServedResponse } from './response.ts';
 import { CompleteBody } from './response.ts';
 import { errorResponse } from './response-encoding.ts';
 import { methodNotAllowed } from '../objects/status-error.ts';
-import { isSpdyRequest } from './streams/serve-connection.ts';
+import { isSpdyRequest, serveConnection } from './streams/serve-connection.ts';
 import { acceptHandshake, sendMessages } from './websocket.ts';
 import { isWebSocketRequest } from './websocket-request.ts';
 
@@ -235,11 +235,12 @@ async function serveUpgrade(
   outgoing.once('finish', () => socket.destroySoon());
   try {
     const response = await answer(handler, incoming, emptyRequestBody, gone.signal);
-    const { body, messages: format, upgrade } = response;
-    if (upgrade) {
+    const { body, messages: format, connection: served } = response;
+    if (served) {
       const headers = plainHeaders(incoming.headers);
       outgoing.detachSocket(socket);
-      const refusal = await upgrade({ headers, socket, head, signal: gone.signal });
+      const request = { headers, socket, head, signal: gone.signal };
+      const refusal = await serveConnection(served.connection, request).finally(served.onEnd);
       if (!refusal) return;
       outgoing.assignSocket(socket);
       outgoing.writeHead(refusal.status, refusal.headers).end(refusal.text);

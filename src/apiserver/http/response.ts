@@ -2,19 +2,23 @@ import type { HttpRequest, HttpResponse, ResponseBody } from '../../util/http.ts
 import { utf8Bytes, utf8Length } from '../../util/bytes.ts';
 import { jsonText } from '../json/json-text.ts';
 import { JSON_TYPE } from '../request/negotiation.ts';
-import type { UpgradeRefusal, UpgradeRequest } from './streams/serve-connection.ts';
+import type { Connection } from '../operations/connection.ts';
 import type { MessageFormat } from './websocket-request.ts';
 
 /** A response of the server to any transport. */
 export interface ServedResponse extends HttpResponse {
   /** How a WebSocket client gets the body. Absent if there is no other form than the plain response. */
   readonly messages?: MessageFormat;
-  /** Serves the client after the protocol was changed. Absent if the response is a plain one. */
-  readonly upgrade?: Upgrade;
+  /** What the client is connected to after the protocol was changed. Absent if the response is a plain one. */
+  readonly connection?: ServedConnection;
 }
 
-/** Resolves when the connection has ended, or to a response if the protocol was not changed. */
-export type Upgrade = (request: UpgradeRequest) => Promise<UpgradeRefusal | undefined>;
+/** A connection that a listener serves after the protocol was changed. */
+export interface ServedConnection {
+  readonly connection: Connection;
+  /** Called when the connection has ended, or the protocol was not changed. */
+  readonly onEnd: () => void;
+}
 
 /** Compression of responses for the clients that accept it. */
 export interface Compression {

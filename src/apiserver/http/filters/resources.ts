@@ -6,9 +6,8 @@ import { PROTOBUF_TYPE } from '../../protobuf/protobuf-body.ts';
 import { JSON_TYPE } from '../../request/negotiation.ts';
 import type { OpenStreams } from '../open-streams.ts';
 import { listResponse, objectResponse, prettyPrint } from '../response-encoding.ts';
-import type { Compression, ServedResponse, Upgrade } from '../response.ts';
+import type { Compression, ServedResponse } from '../response.ts';
 import { emptyResponse, streamResponse } from '../response.ts';
-import { serveConnection } from '../streams/serve-connection.ts';
 import type { Filter, FilteredRequest } from './filter.ts';
 
 const SWITCHING_PROTOCOLS = 101;
@@ -69,9 +68,8 @@ function responseOf(
     case 'connection': {
       const onEnd = filtered.end.startWatch();
       filtered.audit?.started(SWITCHING_PROTOCOLS);
-      const upgrade: Upgrade = (upgradeRequest) =>
-        serveConnection(answer.connection, upgradeRequest).finally(onEnd);
-      return { ...emptyResponse(), status: SWITCHING_PROTOCOLS, upgrade };
+      const connection = { connection: answer.connection, onEnd };
+      return { ...emptyResponse(), status: SWITCHING_PROTOCOLS, connection };
     }
     case 'proxied':
       return answer.response;
