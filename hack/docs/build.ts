@@ -44,7 +44,7 @@ const text = (path: string) => readFileSync(join(ROOT, path), 'utf8').trim();
 const index = [
   '# crd-controller',
   '',
-  '> A Kubernetes controller program in TypeScript, and the library it is built on: client-go and controller-runtime for Node.js.',
+  '> A Kubernetes controller in TypeScript, and the library it is built on: client-go and controller-runtime for Node.js.',
   '',
   '## Guides',
   '',
