@@ -118,6 +118,7 @@ export interface QueuePagesDeps {
   readonly history: {
     all(): readonly KeyHistoryView[];
     of(controller: string, key: string): KeyHistoryView | undefined;
+    /** Returns the numbers of syncs and failures since the start. */
     totals(controller: string): {
       readonly syncs: number;
       readonly failures: number;
