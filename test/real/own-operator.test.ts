@@ -132,10 +132,11 @@ describe('An operator on the library with two replicas', { timeout: 180_000 }, (
     it('shows why an object was synced, and what the process does', async () => {
       const { debug } = await operator.leader();
       const why = await fetch(`http://${debug}/debug/why?key=${AT.namespace}/${AT.name}`);
-      assert.match(await why.text(), /"(Website|child Deployment) default\/website-sample [a-z]+/);
+      assert.match(await why.text(), /"(Website|owned Deployment) default\/website-sample [a-z]+/);
       const { code, stdout } = await operator.run('top', '--once', `--address=${debug}`).ended();
       assert.equal(code, 0);
-      assert.match(stdout, /^website-controller .*\nleader for /);
+      assert.match(stdout, /^website-controller .*\n/);
+      assert.match(stdout, /^leader for /m);
     });
 
     it('is taken over when the leader is killed, and creates nothing twice', async () => {

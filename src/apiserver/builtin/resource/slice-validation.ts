@@ -5,6 +5,7 @@ import { validateNodeSelector } from '../pods/pod-placement.ts';
 import { requireDriverName } from '../pods/volume-sources.ts';
 import { validateBindingConditions } from './claim-status-validation.ts';
 import { requireDeviceProperty, requirePool, validateTaint } from './device-names.ts';
+import { validateRequestPolicy } from './request-policy.ts';
 
 const MAX_DEVICES = 128;
 /** Maximum number of devices if one has taints or consumes counters. */
@@ -98,8 +99,10 @@ function validateDevice(device: CheckedObject, isPerDevice: boolean): void {
   for (const key of Object.keys(capacity.value)) {
     requireDeviceProperty(device, 'capacity', key);
     const amount = partOf(capacity, key);
-    if (device.value['allowMultipleAllocations'] === true || !amount.has('requestPolicy')) continue;
-    amount.forbidden('requestPolicy', 'allowMultipleAllocations must be true');
+    if (device.value['allowMultipleAllocations'] === true) validateRequestPolicy(amount);
+    else if (amount.has('requestPolicy')) {
+      amount.forbidden('requestPolicy', 'allowMultipleAllocations must be true');
+    }
   }
   if (device.requireAtMost('taints', 16)) {
     for (const taint of device.items('taints')) validateTaint(taint);
