@@ -65,7 +65,8 @@ function validate(level: CheckedObject<StoredObject>, previous: StoredObject | u
   const isMandatory = name === 'exempt' || name === 'catch-all';
   const isSame = equalJson(fixed(spec.value), fixed(objectIn(previous, 'spec')));
   if (!isMandatory || !previous || isSame) return;
-  level.invalid('spec', `spec of '${name}' must equal the fixed value`);
+  const except = name === 'exempt' ? " except the 'spec.exempt' field" : '';
+  level.invalid('spec', `spec of '${name}'${except} must equal the fixed value`);
 }
 
 function validateShares(shares: CheckedObject): void {
