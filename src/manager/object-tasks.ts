@@ -61,12 +61,7 @@ export interface ObjectTimerOptions<T extends KubernetesObject>
   readonly run: ObjectTaskOptions<T>['run'];
 }
 
-const TASK_OPTIONS: OptionNames<ObjectTaskOptions<KubernetesObject>> = {
-  name: true,
-  when: true,
-  run: true,
-  rateLimiter: true,
-};
+const TASK_OPTIONS = { name: true, when: true, run: true, rateLimiter: true } as const;
 
 const TIMER_OPTIONS: OptionNames<ObjectTimerOptions<KubernetesObject>> = {
   ...TASK_OPTIONS,
