@@ -31,7 +31,7 @@ export const webAppScenario: Scenario = {
       falseConditions(view),
     );
     context.check(
-      'A finalizer delays the deletion of the WebApp until its tasks are falseConditions',
+      'A finalizer delays the deletion of the WebApp until its tasks are undone',
       missingFinalizer(view),
     );
 
