@@ -54,7 +54,8 @@ export class SessionInput {
     const end = this.#bytes.indexOf(NEWLINE);
     if (end < 0 && !(this.#isEnded && this.#bytes.length > 0)) return undefined;
     const line = this.#bytes.subarray(0, end < 0 ? this.#bytes.length : end);
-    this.#bytes = this.#bytes.slice(end < 0 ? this.#bytes.length : end + 1);
+    // No copy: input can have many short lines.
+    this.#bytes = this.#bytes.subarray(end < 0 ? this.#bytes.length : end + 1);
     this.#change();
     return new TextDecoder().decode(line);
   }

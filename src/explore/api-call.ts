@@ -13,8 +13,13 @@ export interface ApiCall {
   readonly text: string;
 }
 
-/** Resources whose writes are not part of what a controller is for. */
-const BACKGROUND = new Set(['events', 'leases']);
+/** Resources that controllers write beside their work: how often depends on how often something was tried. */
+const BACKGROUND = new Set(['/events', 'events.k8s.io/events', 'coordination.k8s.io/leases']);
+
+/** Returns whether a resource, such as `apps/deployments`, is one of Events or Leases. */
+export function isBackgroundResource(resource: string): boolean {
+  return BACKGROUND.has(resource);
+}
 
 /** Describes a request. */
 export function apiCallOf(request: HttpRequest): ApiCall {
@@ -28,9 +33,9 @@ export function apiCallOf(request: HttpRequest): ApiCall {
   return { info, isWrite, text: path === '' ? `${verb} ${what}` : `${verb} ${what} ${path}` };
 }
 
-/** Returns whether the call is about Events and Leases, which controllers write beside their work. */
+/** Returns whether the call is about Events or Leases. */
 export function isBackground({ info }: ApiCall): boolean {
-  return info !== undefined && BACKGROUND.has(info.resource);
+  return info !== undefined && isBackgroundResource(`${info.group}/${info.resource}`);
 }
 
 /** Returns the name in a body; of a generated one, its prefix and `*`. */

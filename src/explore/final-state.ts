@@ -1,8 +1,6 @@
 import type { KubernetesObject } from '../api/object.ts';
+import { isBackgroundResource } from './api-call.ts';
 import type { History } from './history.ts';
-
-/** Resources that are not compared: what they contain depends on how often something was tried. */
-const IGNORED = /^(\/events|events\.k8s\.io\/events|coordination\.k8s\.io\/leases) /;
 
 /** Fields whose values differ between runs. */
 const VOLATILE: ReadonlySet<string> = new Set([
@@ -27,7 +25,9 @@ const UIDS = /\b[0-9a-f]{8}(-[0-9a-f]{4}){3}-[0-9a-f]{12}\b/g;
 export function finalStateOf(history: History): readonly string[] {
   const lines: string[] = [];
   for (const [key, object] of history.changed()) {
-    if (!IGNORED.test(key)) lines.push(`${nameOf(key, object)} ${contentOf(object)}`);
+    const [resource = ''] = key.split(' ', 1);
+    if (isBackgroundResource(resource)) continue;
+    lines.push(`${nameOf(key, object)} ${contentOf(object)}`);
   }
   return lines.toSorted();
 }

@@ -1,4 +1,5 @@
 import { createHash } from 'node:crypto';
+import { equalJson } from '../api/equal.ts';
 import type { Deviation, Fault } from './faults.ts';
 import { isComparable } from './faults.ts';
 import { finalStateOf } from './final-state.ts';
@@ -61,7 +62,7 @@ export async function runSchedule(
   const steadyWrites = isLasting ? world.history.changes.slice(settledWrites) : [];
   let finalState = finalStateOf(world.history);
   for (const quietMs of goal ? PATIENCE_MS : []) {
-    if (ending !== 'quiet' || isSame(finalState, goal)) break;
+    if (ending !== 'quiet' || equalJson(finalState, goal)) break;
     const later = await world.run(withoutFaults, { quietMs, limitMs: quietMs });
     ending = later === 'endless' ? later : ending;
     finalState = finalStateOf(world.history);
@@ -84,10 +85,6 @@ export function planOf(deviations: readonly Deviation[]): Plan {
     deviations.map(({ fault, at, nth }) => [`${at} #${nth}`, fault]),
   );
   return (_, at, nth) => faults.get(`${at} #${nth}`);
-}
-
-function isSame(a: readonly string[], b: readonly string[] | undefined): boolean {
-  return a.length === b?.length && a.every((line, index) => line === b[index]);
 }
 
 function hashOf(trace: readonly TraceEntry[], changes: readonly ChangeRecord[]): string {

@@ -1,6 +1,7 @@
 import { controllerOf } from '../api/metadata.ts';
 import type { KubernetesObject } from '../api/object.ts';
 import { keyOf } from '../api/object-key.ts';
+import { isBackgroundResource } from './api-call.ts';
 import { isComparable } from './faults.ts';
 import { PROCESS } from './explored-process.ts';
 import { stateDifference } from './final-state.ts';
@@ -115,7 +116,7 @@ function tooManyWrites(run: FinishedRun, expected: FinishedRun): string | undefi
 function writesByObject(changes: readonly ChangeRecord[]): ReadonlyMap<string, number> {
   const writes = new Map<string, number>();
   for (const change of changes) {
-    if (!isByProcess(change) || isBackground(change)) continue;
+    if (!isByProcess(change) || isBackgroundResource(change.resource)) continue;
     const what = `${pluralOf(change.resource)} ${nameIn(change.object)}`;
     writes.set(what, (writes.get(what) ?? 0) + 1);
   }
@@ -130,7 +131,9 @@ function neverSettles(run: FinishedRun): string | undefined {
 }
 
 function writesInSteadyState(run: FinishedRun): string | undefined {
-  const later = run.steadyWrites.filter((change) => isByProcess(change) && !isBackground(change));
+  const later = run.steadyWrites.filter(
+    (change) => isByProcess(change) && !isBackgroundResource(change.resource),
+  );
   const [first] = later;
   return (
     first &&
@@ -146,10 +149,6 @@ function otherFinalState(run: FinishedRun, expected: FinishedRun): string | unde
 
 function isByProcess({ by }: Pick<ChangeRecord, 'by'>): boolean {
   return by.startsWith(PROCESS);
-}
-
-function isBackground({ resource }: ChangeRecord): boolean {
-  return resource.endsWith('/events') || resource.endsWith('/leases');
 }
 
 /** Returns the words of a story: `creates pods default/web-0`. */

@@ -26,7 +26,7 @@ export class Scheduler {
     return pending > 0;
   }
 
-  /** Labels of the steps that are ready, for the hash of a state. */
+  /** The steps that can run now, in order. */
   get pending(): readonly Step[] {
     return [...this.#ready, ...this.#late];
   }

@@ -5,9 +5,10 @@ import { ClusterControllers } from '../cluster/cluster-controllers.ts';
 import type { ControllerManagerOptions } from '../manager/run-controllers.ts';
 import type { Clock } from '../util/clock.ts';
 import { silentLogger } from '../util/logger.ts';
+import { nextTurn } from '../util/next-turn.ts';
 import { seededRandom } from '../util/seeded-random.ts';
 import { ExploredProcess, PROCESS } from './explored-process.ts';
-import { isBackground } from './api-call.ts';
+import { isBackground, isBackgroundResource } from './api-call.ts';
 import type { Fault } from './faults.ts';
 import { ExploredServer, SERVER } from './explored-server.ts';
 import { startAdmission } from './admission.ts';
@@ -293,8 +294,7 @@ export class World {
   #staleRevision(): number {
     const names = new Set(this.#processes.map(({ name }) => name));
     const last = this.history.changes.findLast(
-      ({ by, resource }) =>
-        names.has(by) && !resource.includes('/events') && !resource.endsWith('/leases'),
+      ({ by, resource }) => names.has(by) && !isBackgroundResource(resource),
     );
     const revision = last
       ? Number(last.object.metadata.resourceVersion) - 1
@@ -332,12 +332,5 @@ export class World {
 function settled(): Promise<void> {
   return new Promise((resolve) => {
     process.nextTick(resolve);
-  });
-}
-
-/** Runs work that waits for a turn of the event loop. */
-function nextTurn(): Promise<void> {
-  return new Promise((resolve) => {
-    setImmediate(resolve);
   });
 }

@@ -40,6 +40,9 @@ export interface ResponseBody extends AsyncIterable<Uint8Array> {
   received?(): Uint8Array | undefined;
 }
 
+/** Returns the body of a response without content. */
+export async function* emptyBody(): AsyncGenerator<Uint8Array, void, undefined> {}
+
 /** A response, with a body that can be read once. */
 export interface HttpResponse {
   readonly status: number;

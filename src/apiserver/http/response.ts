@@ -1,3 +1,4 @@
+import { emptyBody } from '../../util/http.ts';
 import type { HttpRequest, HttpResponse, ResponseBody } from '../../util/http.ts';
 import { utf8Bytes, utf8Length } from '../../util/bytes.ts';
 import { jsonText } from '../json/json-text.ts';
@@ -67,7 +68,7 @@ export function streamResponse(
 }
 
 export function emptyResponse(): HttpResponse {
-  return { status: 204, headers: NOT_CACHED, body: nothing() };
+  return { status: 204, headers: NOT_CACHED, body: emptyBody() };
 }
 
 function headersOf(contentType: string, warnings: readonly string[]): Record<string, string> {
@@ -105,8 +106,6 @@ export class CompleteBody implements ResponseBody {
     if (bytes) yield bytes;
   }
 }
-
-async function* nothing(): AsyncGenerator<Uint8Array, void, undefined> {}
 
 /** Maximum characters of all warnings in a response; longer ones are truncated, as upstream. */
 const MAX_WARNINGS = 4 * 1024;

@@ -1,5 +1,6 @@
 import { messageOf } from '../../util/values.ts';
 import { goQuote } from '../../util/go-quote.ts';
+import { emptyBody } from '../../util/http.ts';
 import type { HttpHandler } from '../../util/http.ts';
 import type { EndpointSlice, Pod, Service } from '../../api/builtin.ts';
 import type { DeepReadonly } from '../../api/object.ts';
@@ -30,7 +31,7 @@ export async function proxy(call: Call): Promise<Answer> {
   const { method } = request;
   if (rest === '' && method === 'GET' && !request.path.split('?')[0]?.endsWith('/')) {
     const location = `${request.path.split('?')[0]}/${query}`;
-    return { kind: 'proxied', response: { status: 301, headers: { location }, body: nothing() } };
+    return { kind: 'proxied', response: { status: 301, headers: { location }, body: emptyBody() } };
   }
   const { signal } = request;
   const forwarded = { method, path: `/${rest}${query}`, headers: {}, ...(signal && { signal }) };
@@ -65,14 +66,13 @@ function serverOfService(call: Call, { name, port }: ProxyTarget): HttpHandler {
   const slices = backend.store
     .collection({ group: 'discovery.k8s.io', plural: 'endpointslices' })
     .list(info.namespace) as (StoredObject & DeepReadonly<EndpointSlice>)[];
+  const pods = backend.store.collection({ group: '', plural: 'pods' });
   for (const { metadata, endpoints, ports } of slices) {
     if (metadata.labels?.['kubernetes.io/service-name'] !== name) continue;
     const ready = endpoints?.find((each) => each.conditions?.ready !== false && each.targetRef);
     if (!ready?.targetRef) continue;
     const number = ports?.find((each) => (each.name ?? '') === portName)?.port;
-    const pods = backend.registry.find('', 'v1', 'pods');
-    const pod =
-      pods && backend.store.collection(pods).get(info.namespace, ready.targetRef.name ?? '');
+    const pod = pods.get(info.namespace, ready.targetRef.name ?? '');
     if (pod && number) return serverOf(call, pod, number);
   }
   throw unavailable(`no endpoints available for service ${goQuote(name)}`);
@@ -114,5 +114,3 @@ function targetOf({ info, definition }: Call): ProxyTarget {
 function unavailable(message: string): StatusError {
   return StatusError.failure({ code: 503, reason: 'ServiceUnavailable', message });
 }
-
-async function* nothing(): AsyncGenerator<Uint8Array, void, undefined> {}

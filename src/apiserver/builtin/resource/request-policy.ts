@@ -65,11 +65,7 @@ function validateRange(range: CheckedObject, { total, usual }: Amounts): void {
     range.required('min', 'required when validRange is defined');
     return;
   }
-  const [min, max, step] = ['min', 'max', 'step'].map((field) => range.text(field)) as [
-    string,
-    string,
-    string,
-  ];
+  const [min, max, step] = [range.text('min'), range.text('max'), range.text('step')];
   const requireAtMost = (field: string, value: string, limit: string, why: string) => {
     if (compareQuantities(value, limit) > 0) range.invalid(field, `${why}: ${limit}`, value);
   };
@@ -82,12 +78,6 @@ function validateRange(range: CheckedObject, { total, usual }: Amounts): void {
     requireAtMost('max', max, total, 'max is larger than capacity value');
     requireAtMost('default', usual, max, 'default is more than max');
   }
-  const amounts: readonly [field: string, amount: string][] = [
-    ['default', usual],
-    ['min', min],
-    ['max', max],
-    ['step', step],
-  ];
   if (step === '') return;
   if (compareQuantities(step, '0') <= 0) {
     range.invalid('step', 'must be greater than zero', step);
@@ -97,6 +87,7 @@ function validateRange(range: CheckedObject, { total, usual }: Amounts): void {
   if (compareQuantities(first, total) > 0) {
     range.invalid('step', `one step ${first} is larger than capacity value: ${total}`, step);
   }
+  const amounts = Object.entries({ default: usual, min, max, step });
   if (!requireInt64(range, amounts)) return;
   for (const value of max === '' ? [usual] : [usual, max]) {
     if ((whole(value) - whole(min)) % whole(step) === 0n) continue;

@@ -74,7 +74,7 @@ export class SpdyConnection {
     }
   }
 
-  /** Tells the client that the connection ends. */
+  /** Announces the end of the connection to the client. */
   async close(): Promise<void> {
     await this.#transport.write(control(GOAWAY, 0, words(this.#lastId, OK)));
   }

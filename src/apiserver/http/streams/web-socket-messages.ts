@@ -39,7 +39,7 @@ export class WebSocketMessages {
     }
   }
 
-  /** Tells the client that the connection ends. */
+  /** Announces the end of the connection to the client. */
   async close(): Promise<void> {
     this.#isClosed = true;
     await this.#transport.write(normalClosure());
