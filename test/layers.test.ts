@@ -1,5 +1,5 @@
 import assert from 'node:assert/strict';
-import { globSync, readFileSync } from 'node:fs';
+import { globSync, readdirSync, readFileSync } from 'node:fs';
 import { dirname, join, normalize, relative } from 'node:path';
 import { test } from 'node:test';
 
@@ -269,20 +269,41 @@ test('no subfolders of a folder import each other', () => {
   assert.deepEqual(circles(importsOfSubfolders(deeper, 2)), ['cache/b/c cache/b/d']);
 });
 
-test('the layers of the API server import only those below them', () => {
-  const order = API_SERVER_LAYERS.split(' ');
-  const files = globSync('*/**/*.ts', { cwd: join(src, 'apiserver') });
-  const folders = [...new Set(files.map((file) => folderOf(file)))];
-  assert.deepEqual(folders.toSorted(), order.toSorted());
-  const upward = importsOfSource()
-    .filter(({ file, specifier }) => file.startsWith('apiserver/') && specifier.startsWith('.'))
-    .filter(({ file, specifier }) => {
-      const [top, to = ''] = normalize(join(dirname(file), specifier)).split('/');
-      const from = file.split('/')[1] ?? '';
-      return top === 'apiserver' && order.includes(from) && order.indexOf(to) > order.indexOf(from);
-    })
-    .map(({ file, specifier }) => `${file}: ${specifier}`);
-  assert.deepEqual(upward, []);
+/** Folders of the cluster controllers, likewise. */
+const CLUSTER_LAYERS = 'support nodes shell kubelet workloads services volumes lifecycle';
+
+for (const [top, layers] of [
+  ['apiserver', API_SERVER_LAYERS],
+  ['cluster', CLUSTER_LAYERS],
+] as const) {
+  test(`the layers of ${top} import only those below them`, () => {
+    const order = layers.split(' ');
+    const files = globSync('*/**/*.ts', { cwd: join(src, top) });
+    const folders = [...new Set(files.map((file) => folderOf(file)))];
+    assert.deepEqual(folders.toSorted(), order.toSorted());
+    const upward = importsOfSource()
+      .filter(({ file, specifier }) => file.startsWith(`${top}/`) && specifier.startsWith('.'))
+      .filter(({ file, specifier }) => {
+        const [folder, to = ''] = normalize(join(dirname(file), specifier)).split('/');
+        const from = file.split('/')[1] ?? '';
+        return folder === top && order.includes(from) && order.indexOf(to) > order.indexOf(from);
+      })
+      .map(({ file, specifier }) => `${file}: ${specifier}`);
+    assert.deepEqual(upward, []);
+  });
+}
+
+test('src/README.md lists the folders, and the layers in their order', () => {
+  const text = readFileSync(join(src, 'README.md'), 'utf8');
+  const tables = text.split(/^#+ /m).map((section) => ({
+    title: section.split('\n')[0],
+    folders: [...section.matchAll(/^\| `(\w+)\/` /gm)].map(([, folder]) => folder),
+  }));
+  const foldersOf = (title: string) => tables.find((table) => table.title === title)?.folders;
+  const folders = readdirSync(src, { withFileTypes: true }).filter((entry) => entry.isDirectory());
+  assert.deepEqual(foldersOf('Source map')?.toSorted(), folders.map(({ name }) => name).toSorted());
+  assert.deepEqual(foldersOf('Layers of the API server'), API_SERVER_LAYERS.split(' '));
+  assert.deepEqual(foldersOf('Layers of the cluster controllers'), CLUSTER_LAYERS.split(' '));
 });
 
 test('no files import each other', () => {

@@ -3,7 +3,7 @@ import { VALIDATING_ADMISSION_POLICIES } from '../api/builtin.ts';
 import type { DeepReadonly } from '../api/object.ts';
 import { Controller } from '../manager/controller.ts';
 import { done } from '../workqueue/outcome.ts';
-import type { ClusterDeps } from './resource-monitors.ts';
+import type { ClusterDeps } from './support/resource-monitors.ts';
 
 /** Checks the types of the expressions of a policy. Returns the warnings. */
 export type PolicyTypeCheck = (

@@ -10,8 +10,8 @@ import { parseCertificateRequest } from '../util/certificate-request.ts';
 import { messageOf } from '../util/values.ts';
 import type { CertificateAuthority, CertificateOrder } from '../util/x509.ts';
 import { subjectNamesOf } from '../util/x509.ts';
-import { FIELD_MANAGER } from './field-manager.ts';
-import type { ClusterDeps } from './resource-monitors.ts';
+import { FIELD_MANAGER } from './support/field-manager.ts';
+import type { ClusterDeps } from './support/resource-monitors.ts';
 
 const DAY_MS = 24 * 60 * 60 * 1000;
 

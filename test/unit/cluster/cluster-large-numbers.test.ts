@@ -11,7 +11,11 @@ import type { Job } from '../../../src/api/builtin.ts';
 import { ApiServer } from '../../../src/apiserver/api-server.ts';
 import { HttpClient } from '../../../src/client/http-client.ts';
 import { Cluster } from '../../../src/cluster/cluster.ts';
-import { completedCount, formatIndexes, missingIndexes } from '../../../src/cluster/job-index.ts';
+import {
+  completedCount,
+  formatIndexes,
+  missingIndexes,
+} from '../../../src/cluster/workloads/job-index.ts';
 import { FakeClock } from '../../../src/util/fake-clock.ts';
 import { silentLogger } from '../../../src/util/logger.ts';
 

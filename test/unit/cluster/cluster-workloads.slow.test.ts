@@ -15,7 +15,7 @@ import { controllerOf } from '../../../src/api/metadata.ts';
 import { ApiServer } from '../../../src/apiserver/api-server.ts';
 import { HttpClient } from '../../../src/client/http-client.ts';
 import { Cluster } from '../../../src/cluster/cluster.ts';
-import { REVISION } from '../../../src/cluster/deployment.ts';
+import { REVISION } from '../../../src/cluster/workloads/deployment.ts';
 import { FakeClock } from '../../../src/util/fake-clock.ts';
 import { silentLogger } from '../../../src/util/logger.ts';
 import { recordingLogger } from '../../support/recording-logger.ts';

@@ -1,0 +1,95 @@
+import assert from 'node:assert/strict';
+import { afterEach, beforeEach, describe, it } from 'node:test';
+import { PERSISTENT_VOLUME_CLAIMS, PERSISTENT_VOLUMES } from '../../../../src/api/builtin.ts';
+import { isApiError } from '../../../../src/api/api-error.ts';
+import { ClusterBench, NAMESPACE } from '../cluster-bench.ts';
+
+describe('A PersistentVolume', () => {
+  let bench: ClusterBench;
+  beforeEach(async () => {
+    bench = new ClusterBench();
+    await bench.start({ controllers: ['persistentvolume-binder'] });
+  });
+  afterEach(() => bench.end());
+
+  const createVolume = (name: string, storage: string, spec: object = {}) =>
+    bench.create(PERSISTENT_VOLUMES, name, {
+      spec: {
+        accessModes: ['ReadWriteOnce'],
+        capacity: { storage },
+        hostPath: { path: '/x' },
+        ...spec,
+      },
+    });
+  const createClaim = (name: string, storage: string, spec: object = {}) =>
+    bench.create(PERSISTENT_VOLUME_CLAIMS, name, {
+      spec: { accessModes: ['ReadWriteOnce'], resources: { requests: { storage } }, ...spec },
+    });
+  const phases = async () =>
+    Object.fromEntries(
+      (await bench.list(PERSISTENT_VOLUMES)).map(({ metadata, status, spec }) => [
+        metadata.name,
+        [status?.phase, spec?.claimRef?.name],
+      ]),
+    );
+  const claim = (name: string) => bench.get(PERSISTENT_VOLUME_CLAIMS, name);
+
+  it('is bound to the claim that it fits best', async () => {
+    await createVolume('large', '10Gi');
+    await createVolume('small', '2Gi');
+    await createVolume('other-class', '2Gi', { storageClassName: 'fast' });
+    // Only available volumes are bound.
+    await bench.pass(1000);
+    await createClaim('first', '1Gi');
+    await createClaim('second', '1Gi');
+    await createClaim('too-large', '100Gi');
+    await bench.pass(2000);
+    assert.deepEqual(await phases(), {
+      large: ['Bound', 'second'],
+      small: ['Bound', 'first'],
+      'other-class': ['Available', undefined],
+    });
+    const { spec, status, metadata } = await claim('first');
+    assert.equal(spec?.volumeName, 'small');
+    assert.deepEqual(status, {
+      phase: 'Bound',
+      accessModes: ['ReadWriteOnce'],
+      capacity: { storage: '2Gi' },
+    });
+    assert.equal(metadata.annotations?.['pv.kubernetes.io/bind-completed'], 'yes');
+    assert.equal((await claim('too-large')).status?.phase, 'Pending');
+  });
+
+  it('is bound to the claim that it or the claim names', async () => {
+    await createVolume('wanted', '10Gi');
+    await createVolume('reserved', '1Gi', { claimRef: { namespace: NAMESPACE, name: 'named' } });
+    await createClaim('naming', '1Gi', { volumeName: 'wanted' });
+    await createClaim('named', '1Gi');
+    await bench.pass(2000);
+    assert.deepEqual(await phases(), {
+      wanted: ['Bound', 'naming'],
+      reserved: ['Bound', 'named'],
+    });
+  });
+
+  it('is released after its claim, and not deleted before', async () => {
+    await createVolume('kept', '1Gi');
+    await createVolume('deleted', '1Gi');
+    await createClaim('one', '1Gi', { volumeName: 'kept' });
+    await createClaim('other', '1Gi', { volumeName: 'deleted' });
+    await bench.pass(2000);
+    await bench.client.delete(PERSISTENT_VOLUMES, { name: 'deleted' });
+    await bench.pass(2000);
+    assert.deepEqual((await phases())['deleted'], ['Bound', 'other']);
+    for (const name of ['one', 'other']) {
+      await bench.client.delete(PERSISTENT_VOLUME_CLAIMS, { namespace: NAMESPACE, name });
+    }
+    await bench.pass(2000);
+    assert.deepEqual(await phases(), { kept: ['Released', 'one'] });
+    await bench.client.delete(PERSISTENT_VOLUMES, { name: 'kept' });
+    await bench.pass(2000);
+    await assert.rejects(bench.client.get(PERSISTENT_VOLUMES, { name: 'kept' }), (error) =>
+      isApiError(error, 'notFound'),
+    );
+  });
+});
