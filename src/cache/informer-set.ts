@@ -27,6 +27,7 @@ import { MultiNamespaceInformer } from './multi-namespace-informer.ts';
 import type { Progress } from './progress.ts';
 import type { ReflectorOptions } from './reflector-options.ts';
 import { WatchListSupport } from './reflector-watch.ts';
+import { RelistSpread } from './relist-spread.ts';
 import type { InformerView, SharedInformer } from './shared-informer.ts';
 
 /** Options of {@link InformerSet}. */
@@ -128,6 +129,7 @@ export class InformerSet implements Runnable {
   readonly #clock: Clock;
   readonly #syncLog: CacheSyncLog;
   readonly #failureLog: FailureLog;
+  readonly #relistSpread: RelistSpread;
   readonly #options: InformerSetOptions & { readonly watchList: WatchListSupport };
   readonly #informers = new Map<string, Informer>();
   readonly #transforms = new Map<string, unknown>();
@@ -146,6 +148,7 @@ export class InformerSet implements Runnable {
     this.#clock = clock;
     this.#syncLog = new CacheSyncLog(clock, log);
     this.#failureLog = new FailureLog(clock, log, true);
+    this.#relistSpread = new RelistSpread(clock);
     this.#options = { ...options, watchList: options.watchList ?? new WatchListSupport(clock) };
   }
 
@@ -231,6 +234,7 @@ export class InformerSet implements Runnable {
       name: describeSelection(resource, selection, request),
       namespace: selection.namespace,
       failureLog: this.#failureLog,
+      relistSpread: this.#relistSpread,
       onHistoryLost: (lastQuorumReadMs) => this.#relistOthers(informer, lastQuorumReadMs),
       ...(transform ? { transform } : {}),
       ...(pageSize === undefined ? {} : { pageSize }),

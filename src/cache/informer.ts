@@ -31,6 +31,7 @@ import type { Progress } from './progress.ts';
 import { Reflector } from './reflector.ts';
 import type { ReflectorOptions } from './reflector-options.ts';
 import type { WatchListSupport } from './reflector-watch.ts';
+import type { RelistSpread } from './relist-spread.ts';
 import type { InformerView, SharedInformer } from './shared-informer.ts';
 import { TransformingSink } from './delta-queue.ts';
 import type { Transform } from './delta-queue.ts';
@@ -68,6 +69,8 @@ export interface InformerOptions<
   readonly watchList?: WatchListSupport;
   /** Shared by the informers of one server: failures of one cause are one log line. */
   readonly failureLog?: FailureLog;
+  /** Shared by the informers of one server, whose watches can expire together. */
+  readonly relistSpread?: RelistSpread;
   /**
    * Called after the cache was replaced by the state of a server that has lost its history. The argument
    * is the `quorumReadMs` before that.
@@ -129,7 +132,8 @@ export class Informer<T extends KubernetesObject = KubernetesObject>
     const { clock = systemClock, log = silentLogger, cluster } = options;
     const { name: described = groupResourceOf(resource) } = options;
     const name = cluster === undefined ? described : `${cluster}/${described}`;
-    const { random, watchList, failureLog, yieldTurn, transform, freeze = false } = options;
+    const { random, watchList, failureLog, relistSpread } = options;
+    const { yieldTurn, transform, freeze = false } = options;
     this.name = name;
     this.cluster = cluster;
     this.resource = resource;
@@ -180,7 +184,7 @@ export class Informer<T extends KubernetesObject = KubernetesObject>
       transform,
       freeze,
     });
-    const shared = { watchList, failureLog };
+    const shared = { watchList, failureLog, relistSpread };
     const deps = { source, sink, clock, log, random, metrics: this.#metrics, ...shared };
     this.#reflector = new Reflector(name, deps, options);
     this.#resync = new ResyncTimer(clock, this.#listeners, () => this.#queueResync());

@@ -9,6 +9,7 @@ import { FailureReporter } from './failure-log.ts';
 import type { FailureReporterDeps } from './failure-log.ts';
 import type { ReflectorProgress } from './progress.ts';
 import type { Waiting, Working } from './reflector-state.ts';
+import { RelistSpread } from './relist-spread.ts';
 
 /** client-go's policy: 0.8 s doubling to 30 s, each with up to 100 % jitter. */
 const BACKOFF_POLICY: BackoffPolicy = { initialMs: 800, maxMs: 30_000, factor: 2, jitter: 1 };
@@ -33,17 +34,28 @@ const RECOVERED_AFTER_MS = 1000;
  * without one, however long single attempts take. A success in between, such as a list before each
  * failing watch, does not reset it.
  *
- * "410 Expired" has a backoff of its own. The server is available then and a list resolves it, so it
- * must not wait as long as the outage before it. client-go does wait, for up to a minute.
+ * "410 Expired" has a backoff of its own. The server is available then and a list resolves it, so the
+ * first list is not delayed, except to spread the lists of many reflectors. Only if the history expires
+ * again within two minutes, the delays start from 0.8 s. client-go waits for 0.8 s to a minute.
  */
 export class FailureBackoff {
   readonly #clock: Clock;
   readonly #backoff: Backoff;
   readonly #expired: Backoff;
+  readonly #random: () => number;
+  readonly #spread: RelistSpread;
+  #hasExpired = false;
   #successSinceMs: number | undefined;
 
-  constructor(clock: Clock, random: () => number, policy: BackoffPolicy = BACKOFF_POLICY) {
+  constructor(
+    clock: Clock,
+    random: () => number,
+    spread: RelistSpread = new RelistSpread(clock),
+    policy: BackoffPolicy = BACKOFF_POLICY,
+  ) {
     this.#clock = clock;
+    this.#random = random;
+    this.#spread = spread;
     this.#backoff = new Backoff(policy, random);
     this.#expired = new Backoff(policy, random);
   }
@@ -59,12 +71,19 @@ export class FailureBackoff {
     if (successMs >= RESET_AFTER_MS) {
       this.#backoff.reset();
       this.#expired.reset();
+      this.#hasExpired = false;
     }
     this.#successSinceMs = undefined;
-    const delayMs = (isExpired(error) ? this.#expired : this.#backoff).next();
+    const delayMs = isExpired(error) ? this.#nextAfterExpiry() : this.#backoff.next();
     if (isApiError(error, 'notFound')) return Math.min(delayMs, NOT_FOUND_MAX_MS);
     const retryAfterMs = isApiError(error) ? (error.retryAfterMs ?? 0) : 0;
     return Math.max(delayMs, Math.min(retryAfterMs, RETRY_AFTER_MAX_MS));
+  }
+
+  #nextAfterExpiry(): number {
+    if (this.#hasExpired) return this.#expired.next();
+    this.#hasExpired = true;
+    return this.#spread.next(this.#random);
   }
 }
 
@@ -72,6 +91,8 @@ export class FailureBackoff {
 export interface RetryPolicyDeps extends FailureReporterDeps {
   readonly random: () => number;
   readonly progress: ReflectorProgress;
+  /** @default a new one */
+  readonly relistSpread?: RelistSpread | undefined;
   /** @default a wait ends only after its whole delay */
   readonly reachability?: ServerReachability | undefined;
 }
@@ -102,7 +123,7 @@ export class RetryPolicy {
     this.#progress = deps.progress;
     this.#reachability = deps.reachability;
     this.#random = deps.random;
-    this.#backoff = new FailureBackoff(deps.clock, deps.random);
+    this.#backoff = new FailureBackoff(deps.clock, deps.random, deps.relistSpread);
     this.#reporter = new FailureReporter(deps);
   }
 

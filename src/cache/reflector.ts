@@ -37,6 +37,7 @@ import {
   WatchReader,
 } from './reflector-watch.ts';
 import type { WatchEnd } from './reflector-watch.ts';
+import type { RelistSpread } from './relist-spread.ts';
 
 /** Dependencies of `Reflector`. */
 export interface ReflectorDeps<T extends KubernetesObject> {
@@ -60,6 +61,11 @@ export interface ReflectorDeps<T extends KubernetesObject> {
    * @default a new one
    */
   readonly failureLog?: FailureLog | undefined;
+  /**
+   * Shared by the reflectors of one server, whose watches can expire together.
+   * @default a new one
+   */
+  readonly relistSpread?: RelistSpread | undefined;
 }
 
 /**
@@ -116,10 +122,9 @@ export class Reflector<T extends KubernetesObject> implements Runnable {
     this.#limits = limits;
     this.#progress = progress;
     this.#guard = new ObjectGuard(clock, log, metrics);
-    const { log: sharedLog, failureLog } = deps;
-    const { reachability } = source;
-    const retryDeps = { clock, log: sharedLog, random, progress, resource: name, failureLog };
-    this.#retries = new RetryPolicy({ ...retryDeps, reachability });
+    const { log: sharedLog, failureLog, relistSpread } = deps;
+    const shared = { log: sharedLog, failureLog, relistSpread, reachability: source.reachability };
+    this.#retries = new RetryPolicy({ ...shared, clock, random, progress, resource: name });
     this.#reader = new WatchReader({
       sink,
       guard: this.#guard,

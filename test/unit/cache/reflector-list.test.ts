@@ -107,7 +107,8 @@ for (const [name, error] of [
 
 test('retries a quorum read with the same failure after a delay', async () => {
   const { reflector, source } = reflectorFixture();
-  source.failNext('list', expired());
+  source.failNext('list', expired(), 2);
+  await reflector.step({ phase: 'listing', freshness: 'latest' }, signal);
   const next = await reflector.step({ phase: 'listing', freshness: 'latest' }, signal);
   assert.deepEqual(next, {
     phase: 'waiting',
