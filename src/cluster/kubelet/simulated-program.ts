@@ -1,7 +1,7 @@
 import type { Pod } from '../../api/builtin.ts';
 import type { DeepReadonly } from '../../api/object.ts';
 import { interpret } from '../shell/shell.ts';
-import type { ShellStep } from '../shell/shell.ts';
+import type { ShellStep } from '../shell/shell-steps.ts';
 import { OverBudget, WorkBudget } from '../shell/work-budget.ts';
 
 /** Annotation of a Pod with the exit code of its containers, regardless of their commands. */

@@ -5,7 +5,7 @@ import type { ContainerFiles } from './container-files.ts';
 import { SESSION_COMMANDS, runCommand } from './session-commands.ts';
 import { SessionInput } from './session-input.ts';
 import { interpret } from './shell.ts';
-import type { ShellStep } from './shell.ts';
+import type { ShellStep } from './shell-steps.ts';
 import { LineDiscipline, terminalOutput } from './line-discipline.ts';
 import { OverBudget, WorkBudget } from './work-budget.ts';
 

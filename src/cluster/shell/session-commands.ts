@@ -1,5 +1,5 @@
 import { absolutePath, FileError } from './container-files.ts';
-import type { ShellSession, ShellState, Steps } from './shell.ts';
+import type { ShellSession, ShellState, Steps } from './shell-steps.ts';
 import { TAR_END, TarReader, tarEntry } from './tar.ts';
 
 /** Streams and files of the session in which a command runs. */

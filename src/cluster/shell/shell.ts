@@ -1,25 +1,12 @@
 import { absolutePath, FileError } from './container-files.ts';
 import type { ContainerFiles } from './container-files.ts';
-import type { SessionInput } from './session-input.ts';
-import { COMPARISONS, durationMs, evaluate, sequence } from './shell-numbers.ts';
+import { dateOutput, echoOutput, printfOutput, testExpression } from './shell-builtins.ts';
+import { durationMs, evaluate, sequence } from './shell-numbers.ts';
 import { parseLines, parseScript } from './shell-parser.ts';
 import type { ShellCommand, Script, Word, WordPart } from './shell-parser.ts';
+import { Exit, LoopControl, PARSING, Serve } from './shell-steps.ts';
+import type { ShellSession, ShellStep, Steps } from './shell-steps.ts';
 import { OverBudget, WorkBudget } from './work-budget.ts';
-
-export type ShellStep =
-  | { readonly kind: 'output'; readonly text: string }
-  /** Output that is not text. */
-  | { readonly kind: 'data'; readonly bytes: Uint8Array }
-  /** Output to the standard error. */
-  | { readonly kind: 'error'; readonly text: string }
-  /** A command waits for input. `isPrompt`: the shell itself. */
-  | { readonly kind: 'read'; readonly isPrompt?: boolean }
-  /** Text that the container writes to its termination message file. */
-  | { readonly kind: 'message'; readonly text: string }
-  | { readonly kind: 'sleep'; readonly ms: number }
-  | { readonly kind: 'exit'; readonly code: number }
-  /** The program runs until it is stopped. */
-  | { readonly kind: 'serve' };
 
 const TERMINATION_LOG = '/dev/termination-log';
 
@@ -41,33 +28,6 @@ const THROWN = 30;
 
 /** Units of the budget for each line of the log. */
 const LINE = 60;
-
-/** Units of the budget for each character of a script that is parsed. */
-const PARSING = 40;
-
-export type Steps = Generator<ShellStep, number, undefined>;
-
-/** What the commands of a session can use: `kubectl exec` is one, the program of a container is none. */
-export interface ShellSession {
-  readonly input: SessionInput;
-  readonly files: ContainerFiles;
-  /** Whether a person types the commands. */
-  readonly hasTerminal: boolean;
-  /** Runs a command that the shell does not have. Undefined if there is no such command. */
-  run(name: string, args: readonly string[], state: ShellState): Steps | undefined;
-  /** Names of all commands. */
-  readonly commands: string;
-}
-
-/** State of the shell that runs a command of a session. */
-export interface ShellState {
-  readonly variables: ReadonlyMap<string, string>;
-  readonly folder: string;
-  readonly nowMs: number;
-  /** @throws {OverBudget} */
-  readonly work: (characters: number) => void;
-  readonly changeFolder: (path: string) => void;
-}
 
 /**
  * Interprets a command without running it. `sh -c SCRIPT` and the commands `echo`, `printf`, `sleep`,
@@ -102,32 +62,6 @@ export function* interpret(
   }
 }
 
-class Exit extends Error {
-  readonly code: number;
-
-  constructor(code: number) {
-    super();
-    this.code = code & 255;
-  }
-}
-
-/** Thrown for a command that is not known. */
-class Serve extends Error {
-  constructor(command: string = 'its syntax or size') {
-    super(command);
-  }
-}
-
-/** Thrown by `break` and `continue`. */
-class LoopControl extends Error {
-  readonly kind: string;
-
-  constructor(kind: string) {
-    super();
-    this.kind = kind;
-  }
-}
-
 class Shell {
   #variables: Map<string, string>;
   readonly #budget: WorkBudget;
@@ -156,6 +90,19 @@ class Shell {
     this.#session = session;
   }
 
+  /** Spends the work of an operation. Each step passes all scripts around it. */
+  readonly #work = (characters: number): void => {
+    this.#budget.spend(characters, 1 + this.#depth / 10);
+  };
+
+  get #nowMs(): number {
+    return this.#startedMs() + this.#elapsedMs;
+  }
+
+  get #files(): { readonly files: ContainerFiles; readonly folder: string } | undefined {
+    return this.#session && { files: this.#session.files, folder: this.#folder };
+  }
+
   /** Runs a command with its arguments. */
   *call(argv: readonly string[]): Steps {
     this.#work(argv.length);
@@ -171,13 +118,13 @@ class Shell {
       case 'false':
         return 1;
       case 'echo':
-        yield this.#output(this.#echoed(args));
+        yield this.#output(echoOutput(args, this.#work));
         return 0;
       case 'printf':
-        yield this.#output(this.#printed(args));
+        yield this.#output(printfOutput(args, this.#work));
         return 0;
       case 'date':
-        yield this.#output(`${this.#date(args)}\n`);
+        yield this.#output(dateOutput(args, this.#nowMs));
         return 0;
       case 'seq':
         yield this.#output(this.#sequence(args));
@@ -202,9 +149,9 @@ class Shell {
         if (args.some((arg) => /^-\w*e/.test(arg))) this.#exitsOnError = true;
         return 0;
       case 'test':
-        return this.#test(args) ? 0 : 1;
+        return testExpression(args, this.#files) ? 0 : 1;
       case '[':
-        return this.#test(args.slice(0, -1)) ? 0 : 1;
+        return testExpression(args.slice(0, -1), this.#files) ? 0 : 1;
       case 'exec':
         throw new Exit(yield* this.#nested(this.call(args)));
       case 'sh':
@@ -224,8 +171,8 @@ class Shell {
     const steps = session.run(name, args, {
       variables: this.#variables,
       folder: this.#folder,
-      nowMs: this.#startedMs() + this.#elapsedMs,
-      work: (characters) => this.#work(characters),
+      nowMs: this.#nowMs,
+      work: this.#work,
       changeFolder: (path) => {
         this.#folder = path;
       },
@@ -283,11 +230,6 @@ class Shell {
     } finally {
       this.#depth--;
     }
-  }
-
-  /** Spends the work of an operation. Each step passes all scripts around it. */
-  #work(characters: number): void {
-    this.#budget.spend(characters, 1 + this.#depth / 10);
   }
 
   #output(text: string): ShellStep {
@@ -512,59 +454,6 @@ class Shell {
     return value;
   }
 
-  #test(args: readonly string[]): boolean {
-    let negations = 0;
-    while (args[negations] === '!') negations++;
-    return this.#holds(args.slice(negations)) === (negations % 2 === 0);
-  }
-
-  #holds(args: readonly string[]): boolean {
-    const [a = '', operator = '', b = ''] = args;
-    if (args.length <= 1) return a !== '';
-    if (args.length === 2 && a === '-n') return operator !== '';
-    if (args.length === 2 && a === '-z') return operator === '';
-    if (args.length === 2 && /^-[def]$/.test(a) && this.#session) {
-      const { files } = this.#session;
-      const path = absolutePath(operator, this.#folder);
-      return (a !== '-f' && files.isDirectory(path)) || (a !== '-d' && files.isFile(path));
-    }
-    const compare = COMPARISONS.get(operator);
-    if (args.length !== 3 || !compare) throw new Serve();
-    return compare(a, b);
-  }
-
-  #echoed(args: readonly string[]): string {
-    const [first] = args;
-    if (first === '-n') return args.slice(1).join(' ');
-    if (first === '-e') return `${this.#unescaped(args.slice(1).join(' '))}\n`;
-    return `${args.join(' ')}\n`;
-  }
-
-  /** Supports `%s`, `%d` and `%%`. The format is repeated while there are arguments. */
-  #printed([format = '', ...args]: readonly string[]): string {
-    const pieces = this.#unescaped(format).split(/(%[sd%])/);
-    const end = pieces.some((piece) => piece === '%s' || piece === '%d') ? args.length : 0;
-    let text = '';
-    let used = 0;
-    do {
-      for (const piece of pieces) {
-        this.#budget.spend(piece.length);
-        if (piece === '%s' || piece === '%d') {
-          const value = args[used++] ?? '';
-          this.#budget.spend(value.length);
-          text += piece === '%s' ? value : String(Number.parseInt(value, 10) || 0);
-        } else text += piece === '%%' ? '%' : piece;
-      }
-    } while (used < end);
-    return text;
-  }
-
-  #unescaped(text: string): string {
-    this.#work(PARSING * text.length);
-    const characters: Readonly<Record<string, string>> = { n: '\n', t: '\t', r: '\r', '\\': '\\' };
-    return text.replace(/\\([ntr\\])/g, (_, name: string) => characters[name] ?? '');
-  }
-
   #sequence(args: readonly string[]): string {
     const numbers = sequence(args, MAX_WORDS);
     if (!numbers) throw new Serve();
@@ -574,16 +463,6 @@ class Shell {
   #sleep(ms: number): ShellStep {
     this.#elapsedMs += ms;
     return { kind: 'sleep', ms };
-  }
-
-  #date([format = '']: readonly string[]): string {
-    const date = new Date(this.#startedMs() + this.#elapsedMs);
-    if (format === '+%s') return String(Math.floor(date.getTime() / 1000));
-    const day = date.toUTCString().slice(0, 3);
-    const month = date.toUTCString().slice(8, 11);
-    const time = date.toISOString().slice(11, 19);
-    const number = String(date.getUTCDate()).padStart(2);
-    return `${day} ${month} ${number} ${time} UTC ${date.getUTCFullYear()}`;
   }
 }
 
