@@ -9,7 +9,7 @@ import type { LogRequest, LogResponse } from './kubelet-api.ts';
 import type { KubeletPod } from './kubelet-pod.ts';
 
 /** Returns the log of a container. */
-export function readLog(
+export function readContainerLog(
   pod: DeepReadonly<Pod>,
   known: KubeletPod,
   request: LogRequest,

@@ -13,7 +13,7 @@ import { done, requeueAfter } from '../../workqueue/outcome.ts';
 import type { Outcome } from '../../workqueue/outcome.ts';
 import type { ClusterDeps } from '../support/resource-monitors.ts';
 import { ContainerEvents } from './container-events.ts';
-import { connectToContainer, logError, readLog } from './container-access.ts';
+import { connectToContainer, logError, readContainerLog } from './container-access.ts';
 import { KubeletPod } from './kubelet-pod.ts';
 import { kubeletApi } from './kubelet-api.ts';
 import type { LogRequest } from './kubelet-api.ts';
@@ -77,7 +77,7 @@ export function fakeKubelet(
   const readPodLog = (request: LogRequest) => {
     const pod = podOf(request.namespace, request.pod);
     return pod
-      ? readLog(pod, kubelet.stateOf(pod), request)
+      ? readContainerLog(pod, kubelet.stateOf(pod), request)
       : logError(404, `pod ${goQuote(request.pod)} does not exist\n`);
   };
   const connections: Pick<Kubelet, 'exec' | 'ports'> = {
