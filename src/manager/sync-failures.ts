@@ -2,9 +2,10 @@ import { isApiError, isCausedByInvalid } from '../api/api-error.ts';
 import type { ObjectKey } from '../api/object-key.ts';
 import type { BackoffPolicy } from '../util/backoff.ts';
 import { postpone } from '../workqueue/outcome.ts';
+import type { Outcome } from '../workqueue/outcome.ts';
 import { exponentialLimiter, SLOW_KEY_BACKOFF } from '../workqueue/rate-limiter.ts';
 import { ServiceError } from './call-service.ts';
-import type { ControllerObserver, SyncHandler } from './controller-options.ts';
+import type { ControllerObserver } from './controller-options.ts';
 import { CATCH_UP_BACKOFF } from './read-your-writes.ts';
 
 /** Minimum backoff of a key after a failed call of an external service: 1 s doubling to 5 min. */
@@ -16,6 +17,8 @@ export function minBackoffAfter(error: unknown): BackoffPolicy | undefined {
   return error instanceof ServiceError ? SERVICE_BACKOFF : undefined;
 }
 
+type Handler<K, C> = (key: K, context: C) => Promise<Outcome>;
+
 /** Number of consecutive conflicts of a key that are not reported as errors. */
 const QUIET_CONFLICTS = 5;
 
@@ -23,11 +26,11 @@ const QUIET_CONFLICTS = 5;
  * Postpones keys whose sync ends with a conflict. Another client changed the object, and the event of the change
  * enqueues the key, so the first conflicts are no failures.
  */
-export class QuietConflicts implements ControllerObserver {
-  #backoff = exponentialLimiter<ObjectKey>(CATCH_UP_BACKOFF);
+export class QuietConflicts<K = ObjectKey> implements ControllerObserver {
+  #backoff = exponentialLimiter<K>(CATCH_UP_BACKOFF);
 
   /** Returns a handler that postpones instead of throwing the first conflicts of a key. */
-  wrap(handler: SyncHandler): SyncHandler {
+  wrap<C>(handler: Handler<K, C>): Handler<K, C> {
     return async (key, context) => {
       try {
         const outcome = await handler(key, context);

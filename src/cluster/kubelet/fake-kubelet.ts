@@ -3,7 +3,7 @@ import { PODS } from '../../api/builtin.ts';
 import type { Pod } from '../../api/builtin.ts';
 import { objectKey } from '../../api/object-key.ts';
 import type { ObjectKey } from '../../api/object-key.ts';
-import type { DeepReadonly, KubernetesObject } from '../../api/object.ts';
+import type { DeepReadonly } from '../../api/object.ts';
 import { isFinished } from '../../api/workloads.ts';
 import { Controller } from '../../manager/controller.ts';
 import type { SyncContext } from '../../manager/controller-options.ts';
@@ -17,6 +17,7 @@ import { connectToContainer, logError, readContainerLog } from './container-acce
 import { KubeletPod } from './kubelet-pod.ts';
 import { kubeletApi } from './kubelet-api.ts';
 import type { LogRequest } from './kubelet-api.ts';
+import { patchPodStatus } from '../support/pod-control.ts';
 import { podEnvironment } from './pod-environment.ts';
 import type { PodEnvironment } from './pod-environment.ts';
 import { hasContainerStates, podStatus, waitingStatus } from './pod-status.ts';
@@ -194,7 +195,7 @@ class FakeKubelet {
     try {
       await client.delete(PODS, { name, namespace }, { uid, gracePeriodSeconds: 0, signal });
     } catch (error) {
-      if (!isApiError(error, 'notFound', 'conflict')) throw error;
+      if (!isApiError(error, 'notFound')) throw error;
     }
   }
 
@@ -225,26 +226,15 @@ class FakeKubelet {
   }
 
   async #writeStatus(
-    { metadata }: DeepReadonly<Pod>,
+    pod: DeepReadonly<Pod>,
     status: PodStatus,
-    { client, signal }: SyncContext,
+    context: SyncContext,
   ): Promise<void> {
-    const { uid } = metadata;
     // A strategic merge keeps the fields of a condition that are absent.
     const conditions = (status.conditions ?? []).map((condition): object =>
       Object.assign({ reason: null, message: null }, condition),
     );
-    const body = { metadata: { uid }, status: { ...status, conditions } };
-    try {
-      await client.patch<KubernetesObject>(
-        PODS,
-        metadata,
-        { type: 'strategic', body },
-        { subresource: 'status', fieldManager: 'kubelet', signal },
-      );
-    } catch (error) {
-      if (!isApiError(error, 'notFound', 'conflict')) throw error;
-    }
+    await patchPodStatus(context, pod, { ...status, conditions }, 'kubelet');
   }
 
   /** Returns the next address of 10.244.0.0/16 that no Pod has, also none of an earlier process. */

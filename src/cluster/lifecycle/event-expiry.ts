@@ -1,6 +1,7 @@
 import { isApiError } from '../../api/api-error.ts';
 import { EVENTS } from '../../api/builtin.ts';
 import type { Event } from '../../api/builtin.ts';
+import { Rejections } from '../../manager/rejections.ts';
 import { NOT_SENT } from '../../record/event-recorder.ts';
 import type { EventRecorder } from '../../record/event-recorder.ts';
 import type { Runnable } from '../../util/runnable.ts';
@@ -22,22 +23,28 @@ export const NO_EVENTS = { recorder: (): EventRecorder => silent };
  * from time to time and keeps no copy, because there can be many.
  */
 export function eventExpiry({ client, clock, log }: ClusterDeps, ttlMs: number): Runnable {
+  const remove = async (metadata: Event['metadata'], signal: AbortSignal) => {
+    const { uid, resourceVersion } = metadata;
+    try {
+      await client.delete(EVENTS, metadata, { uid, resourceVersion, signal });
+    } catch (error) {
+      // It was deleted, or has happened again and is in the next list.
+      if (!isApiError(error, 'notFound', 'conflict')) throw error;
+    }
+  };
   const expire = async (signal: AbortSignal) => {
+    const rejections = new Rejections();
     let after: string | undefined;
     do {
       const page = { limit: PAGE_SIZE, continueToken: after, signal };
       const { items, continueToken } = await client.list(EVENTS, page);
-      for (const event of items.filter((one) => changedAt(one) <= clock.now() - ttlMs)) {
-        const { uid, resourceVersion } = event.metadata;
-        try {
-          await client.delete(EVENTS, event.metadata, { uid, resourceVersion, signal });
-        } catch (error) {
-          // It was deleted or has happened again.
-          if (!isApiError(error, 'notFound', 'conflict')) throw error;
-        }
+      const expired = items.filter((one) => changedAt(one) <= clock.now() - ttlMs);
+      for (const { metadata } of expired) {
+        await rejections.catch({ kind: EVENTS.kind, metadata }, () => remove(metadata, signal));
       }
       after = continueToken;
     } while (after);
+    rejections.throw();
   };
   return {
     name: 'event-expiry',

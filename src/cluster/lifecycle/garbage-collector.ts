@@ -26,6 +26,7 @@ import {
 } from './owner-graph.ts';
 import type { GraphNode } from './owner-graph.ts';
 import { forEachObject } from '../../manager/rejections.ts';
+import { QuietConflicts } from '../../manager/sync-failures.ts';
 
 const ORPHAN = 'orphan';
 
@@ -101,13 +102,8 @@ export class GarbageCollector {
   async collect(uid: string, signal: AbortSignal): Promise<Outcome> {
     const node = this.graph.get(uid);
     if (!node) return done();
-    try {
-      if (node.deleting) await this.#assistDeletion(node, signal);
-      else if (node.owners.length > 0) return await this.#processOwners(node, signal);
-    } catch (error) {
-      // The object was deleted or changed; the event of that change enqueues it again.
-      if (!isApiError(error, 'notFound', 'conflict')) throw error;
-    }
+    if (node.deleting) await this.#assistDeletion(node, signal);
+    else if (node.owners.length > 0) return this.#processOwners(node, signal);
     return done();
   }
 
@@ -156,11 +152,13 @@ export class GarbageCollector {
     if (foreground && ownDependents.some(isDeletedInForeground)) {
       await this.#unblockOwners(node, signal);
     }
-    await this.#deps.client.delete(node.resource, node, {
-      uid: node.uid,
-      propagationPolicy: foreground ? 'Foreground' : 'Background',
-      signal,
+    const propagationPolicy = foreground ? 'Foreground' : 'Background';
+    const options = { uid: node.uid, propagationPolicy, signal } as const;
+    const isDeleted = await unlessGone(async () => {
+      await this.#deps.client.delete(node.resource, node, options);
+      return true;
     });
+    if (!isDeleted) return done();
     this.#deps.log.v(2).info('Deleted object without owners', {
       resource: groupResourceOf(node.resource),
       object: objectKey(node.namespace, node.name),
@@ -189,15 +187,14 @@ export class GarbageCollector {
     if (resource.namespaced && namespace === undefined) return 'invalid';
     const at = { name: reference.name, ...(resource.namespaced ? { namespace } : {}) };
     try {
-      const { metadata } = await this.#deps.client.get(resource, at, { signal });
-      if (metadata.uid !== reference.uid) return 'absent';
-      const { deletionTimestamp, finalizers = [] } = metadata;
+      const live = await unlessGone(() => this.#deps.client.get(resource, at, { signal }));
+      if (live?.metadata.uid !== reference.uid) return 'absent';
+      const { deletionTimestamp, finalizers = [] } = live.metadata;
       if (deletionTimestamp && finalizers.includes(FOREGROUND)) return 'waiting';
       return cached ? 'present' : 'uncached';
     } catch (error) {
       if (!isApiError(error, 'notFound')) throw error;
-      // A 404 without the name of an object means that the resource is not served.
-      return error.details?.name === undefined ? 'unknown' : 'absent';
+      return 'unknown';
     }
   }
 
@@ -260,11 +257,13 @@ export class GarbageCollector {
     change: (live: KubernetesObject) => object,
   ): Promise<void> {
     const { client } = this.#deps;
-    const live = await client.get(node.resource, node, { signal });
-    const { uid, resourceVersion } = live.metadata;
-    if (uid !== node.uid) return;
-    const body = { metadata: { uid, resourceVersion, ...change(live) } };
-    await client.patch(node.resource, node, { type: 'merge', body }, { signal });
+    await unlessGone(async () => {
+      const live = await client.get(node.resource, node, { signal });
+      const { uid, resourceVersion } = live.metadata;
+      if (uid !== node.uid) return;
+      const body = { metadata: { uid, resourceVersion, ...change(live) } };
+      await client.patch(node.resource, node, { type: 'merge', body }, { signal });
+    });
   }
 
   /** Enqueues owners that are being deleted and no longer wait for the object. */
@@ -283,6 +282,19 @@ export class GarbageCollector {
 
   #enqueueAll(nodes: readonly GraphNode[]): void {
     for (const { uid } of nodes) this.#deps.enqueue(uid);
+  }
+}
+
+/**
+ * Returns the result of `work`, or undefined if its object does not exist. A 404 without the name of an object means that
+ * the resource is not served.
+ */
+async function unlessGone<R>(work: () => Promise<R>): Promise<R | undefined> {
+  try {
+    return await work();
+  } catch (error) {
+    if (isApiError(error, 'notFound') && error.details?.name !== undefined) return undefined;
+    throw error;
   }
 }
 
@@ -314,8 +326,11 @@ export function garbageCollection(deps: ClusterDeps, monitors: ResourceMonitors)
     },
     onDelete: (object, finalStateKnown) => collector.forget(object, finalStateKnown),
   }));
+  const conflicts = new QuietConflicts<string>();
+  const collect = (uid: string, { signal }: { readonly signal: AbortSignal }) =>
+    collector.collect(uid, signal);
   const pool = new WorkerPool<string>(
-    { name: NAME, queue, clock, log, handler: (uid, { signal }) => collector.collect(uid, signal) },
+    { name: NAME, queue, clock, log, handler: conflicts.wrap(collect) },
     { concurrency: 10, keyName: 'uid', metrics: metrics?.reconcile },
   );
   return {

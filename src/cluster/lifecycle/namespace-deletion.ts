@@ -109,6 +109,7 @@ async function deleteAllOf(
     try {
       await client.delete(resource, metadata, { uid: metadata.uid, signal });
     } catch (error) {
+      // After a conflict, the next list still contains the object.
       if (!isApiError(error, 'notFound', 'conflict')) throw error;
     }
   });

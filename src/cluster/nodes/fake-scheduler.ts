@@ -12,6 +12,7 @@ import { done, requeueAfter } from '../../workqueue/outcome.ts';
 import { misfitOf } from './node-filters.ts';
 import type { FilterContext } from './node-filters.ts';
 import { amountsOf, NodeUsage } from './node-usage.ts';
+import { patchPodStatus } from '../support/pod-control.ts';
 import type { ClusterDeps } from '../support/resource-monitors.ts';
 
 const NAME = 'default-scheduler';
@@ -43,7 +44,7 @@ export function fakeScheduler(deps: ClusterDeps): Controller {
   pods.addHandler(usage.handler);
   const recorder = deps.events.recorder(NAME);
   const waiting = new Map<ObjectKey, Unschedulable>();
-  const context = (): FilterContext => ({
+  const filterContext = (): FilterContext => ({
     usage,
     nodes: nodes.lister.list().toSorted((a, b) => (a.metadata.name < b.metadata.name ? -1 : 1)),
     namespaceLabels: (name) => namespaces.lister.get(objectKey(undefined, name))?.metadata.labels,
@@ -53,7 +54,8 @@ export function fakeScheduler(deps: ClusterDeps): Controller {
       name: 'scheduler',
       kind: PODS.kind,
       concurrency: 10,
-      sync: async (key, { client, signal }) => {
+      sync: async (key, context) => {
+        const { client, signal } = context;
         const pod = pods.lister.get(key);
         if (!pod || !isPending(pod)) {
           waiting.delete(key);
@@ -62,15 +64,12 @@ export function fakeScheduler(deps: ClusterDeps): Controller {
         const { attempts = 0, notBeforeMs = 0 } = waiting.get(key) ?? {};
         const now = deps.clock.monotonic();
         if (now < notBeforeMs) return requeueAfter(notBeforeMs - now);
-        const choice = choose(pod, context());
+        const choice = choose(pod, filterContext());
         if (choice.kind === 'none') {
           const backoffMs = Math.min(MAX_BACKOFF_MS, INITIAL_BACKOFF_MS * 2 ** attempts);
           waiting.set(key, { attempts: attempts + 1, notBeforeMs: now + backoffMs });
           recorder.warning(pod, 'FailedScheduling', choice.message);
-          await reportUnschedulable(pod, choice.message, timestamp(deps.clock.now()), {
-            client,
-            signal,
-          });
+          await reportUnschedulable(pod, choice.message, timestamp(deps.clock.now()), context);
           return requeueAfter(UNSCHEDULABLE_MS);
         }
         waiting.delete(key);
@@ -88,8 +87,7 @@ export function fakeScheduler(deps: ClusterDeps): Controller {
           recorder.normal(pod, 'Scheduled', `Successfully assigned ${key} to ${choice.node}`);
         } catch (error) {
           usage.remove(pod);
-          // The Pod was deleted, replaced or bound; the event of that change enqueues it again.
-          if (!isApiError(error, 'notFound', 'conflict')) throw error;
+          if (!isApiError(error, 'notFound')) throw error;
         }
         return done();
       },
@@ -164,12 +162,12 @@ function loadOf({ metadata, status }: DeepReadonly<Node>, usage: NodeUsage): num
 
 /** Sets the condition PodScheduled to False. */
 async function reportUnschedulable(
-  { metadata, status }: DeepReadonly<Pod>,
+  pod: DeepReadonly<Pod>,
   message: string,
   now: string,
-  { client, signal }: Pick<SyncContext, 'client' | 'signal'>,
+  context: SyncContext,
 ): Promise<void> {
-  const before = status?.conditions?.find(({ type }) => type === 'PodScheduled');
+  const before = pod.status?.conditions?.find(({ type }) => type === 'PodScheduled');
   if (before?.status === 'False' && before.message === message) return;
   const condition = {
     type: 'PodScheduled',
@@ -178,11 +176,5 @@ async function reportUnschedulable(
     message,
     lastTransitionTime: before?.status === 'False' ? before.lastTransitionTime : now,
   };
-  const body = { metadata: { uid: metadata.uid }, status: { conditions: [condition] } };
-  const options = { subresource: 'status', fieldManager: 'kube-scheduler', signal } as const;
-  try {
-    await client.patch(PODS, metadata, { type: 'strategic', body }, options);
-  } catch (error) {
-    if (!isApiError(error, 'notFound', 'conflict')) throw error;
-  }
+  await patchPodStatus(context, pod, { conditions: [condition] }, 'kube-scheduler');
 }

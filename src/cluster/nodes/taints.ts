@@ -1,13 +1,15 @@
 import { NODES, PODS } from '../../api/builtin.ts';
 import type { Node, Pod } from '../../api/builtin.ts';
 import { timestamp } from '../../api/conditions.ts';
-import { isApiError } from '../../api/api-error.ts';
 import { keyOf, objectKey } from '../../api/object-key.ts';
 import type { ObjectKey } from '../../api/object-key.ts';
 import type { DeepReadonly } from '../../api/object.ts';
 import { Controller } from '../../manager/controller.ts';
 import type { SyncContext } from '../../manager/controller-options.ts';
+import { deleteOwnedObject } from '../../manager/owned-object.ts';
 import { done, requeueAfter } from '../../workqueue/outcome.ts';
+import { FIELD_MANAGER } from '../support/field-manager.ts';
+import { patchPodStatus } from '../support/pod-control.ts';
 import type { ClusterDeps } from '../support/resource-monitors.ts';
 
 export type Taint = NonNullable<NonNullable<DeepReadonly<Node>['spec']>['taints']>[number];
@@ -114,12 +116,7 @@ function toleratedFor(taints: readonly Taint[], tolerations: readonly Toleration
   );
 }
 
-async function evict(
-  { metadata }: DeepReadonly<Pod>,
-  now: string,
-  { client, signal }: SyncContext,
-): Promise<void> {
-  const { uid } = metadata;
+async function evict(pod: DeepReadonly<Pod>, now: string, context: SyncContext): Promise<void> {
   const condition = {
     type: 'DisruptionTarget',
     status: 'True',
@@ -127,12 +124,7 @@ async function evict(
     message: 'Taint manager: deleting due to NoExecute taint',
     lastTransitionTime: now,
   };
-  const body = { metadata: { uid }, status: { conditions: [condition] } };
-  try {
-    const patch = { type: 'strategic', body } as const;
-    await client.patch(PODS, metadata, patch, { subresource: 'status', signal });
-    await client.delete(PODS, metadata, { uid, signal });
-  } catch (error) {
-    if (!isApiError(error, 'notFound', 'conflict')) throw error;
+  if (await patchPodStatus(context, pod, { conditions: [condition] }, FIELD_MANAGER)) {
+    await deleteOwnedObject(context, PODS, pod);
   }
 }

@@ -6,6 +6,7 @@ import type { DeepReadonly, KubernetesObject } from '../../api/object.ts';
 import type { Resource } from '../../api/resource.ts';
 import type { IndexFunctions } from '../../cache/indexer.ts';
 import type { SharedInformer } from '../../cache/shared-informer.ts';
+import { isReplaced } from '../../manager/owned-object.ts';
 import type { OwnedObjectContext } from '../../manager/owned-object.ts';
 import { mapToOwner, ownerIndexers, OWNER_INDEX } from '../../manager/enqueue.ts';
 import type { MapFunction } from '../../manager/enqueue.ts';
@@ -123,7 +124,7 @@ async function mayAdopt(
 }
 
 /**
- * Changes the metadata of an object. Returns false if it was deleted, or adopted by another owner.
+ * Changes the metadata of an object. Returns false if it was deleted or replaced.
  *
  * @throws {ApiError} `conflict` if it was changed meanwhile: the owner must not create a second object
  */
@@ -139,7 +140,7 @@ async function patchMetadata(
     await client.patch(resource, metadata, { type: 'strategic', body }, { signal });
     return true;
   } catch (error) {
-    if (isApiError(error, 'notFound', 'invalid')) return false;
+    if (isReplaced(error)) return false;
     throw error;
   }
 }

@@ -4,7 +4,7 @@ import type { Pod } from '../../api/builtin.ts';
 import { controllerReference } from '../../api/metadata.ts';
 import type { DeepReadonly, Draft, KubernetesObject } from '../../api/object.ts';
 import { isPodReady, readySince } from '../../api/workloads.ts';
-import { slowStart } from '../../manager/owned-object.ts';
+import { deleteOwnedObject, isReplaced, slowStart } from '../../manager/owned-object.ts';
 import type { OwnedObjectContext } from '../../manager/owned-object.ts';
 import type { EventRecorder } from '../../record/event-recorder.ts';
 import { messageOf } from '../../util/values.ts';
@@ -59,24 +59,49 @@ export class PodControl {
    * @returns the first failure, or undefined
    */
   async delete(
-    { client, signal }: OwnedObjectContext,
+    context: OwnedObjectContext,
     owner: DeepReadonly<KubernetesObject>,
     pods: readonly DeepReadonly<Pod>[],
   ): Promise<unknown> {
     const failures = await Promise.all(
-      pods.slice(0, BURST_REPLICAS).map(async ({ metadata }) => {
+      pods.slice(0, BURST_REPLICAS).map(async (pod) => {
         try {
-          await client.delete(PODS, metadata, { uid: metadata.uid, signal });
-          this.#recorder.normal(owner, 'SuccessfulDelete', `Deleted pod: ${metadata.name}`);
+          if (await deleteOwnedObject(context, PODS, pod)) {
+            const message = `Deleted pod: ${pod.metadata.name}`;
+            this.#recorder.normal(owner, 'SuccessfulDelete', message);
+          }
           return undefined;
         } catch (error) {
-          if (isApiError(error, 'notFound', 'conflict')) return undefined;
-          this.#recorder.warning(owner, 'FailedDelete', `Error deleting: ${messageOf(error)}`);
+          if (!isApiError(error, 'conflict')) {
+            this.#recorder.warning(owner, 'FailedDelete', `Error deleting: ${messageOf(error)}`);
+          }
           return error;
         }
       }),
     );
     return failures.find((failure) => failure !== undefined);
+  }
+}
+
+/**
+ * Merges fields into the status of a Pod.
+ *
+ * @returns false if the Pod is gone or another one has its name: the event of that change enqueues its key
+ */
+export async function patchPodStatus(
+  { client, signal }: OwnedObjectContext,
+  { metadata }: DeepReadonly<Pod>,
+  status: object,
+  fieldManager: string,
+): Promise<boolean> {
+  const body = { metadata: { uid: metadata.uid }, status };
+  const options = { subresource: 'status', fieldManager, signal } as const;
+  try {
+    await client.patch<KubernetesObject>(PODS, metadata, { type: 'strategic', body }, options);
+    return true;
+  } catch (error) {
+    if (isReplaced(error)) return false;
+    throw error;
   }
 }
 

@@ -13,6 +13,7 @@ import type { ObjectName } from '../../api/object-key.ts';
 import type { DeepReadonly, Draft } from '../../api/object.ts';
 import { conditionOf, finishedCondition, isFinished, isPodReady } from '../../api/workloads.ts';
 import { Controller } from '../../manager/controller.ts';
+import { forEachObject } from '../../manager/rejections.ts';
 import type { SyncContext } from '../../manager/controller-options.ts';
 import { StatusWriter } from '../../manager/status-writer.ts';
 import { done, requeueAfter } from '../../workqueue/outcome.ts';
@@ -251,8 +252,8 @@ async function release(
   pods: readonly DeepReadonly<Pod>[],
   { client, signal }: SyncContext,
 ): Promise<void> {
-  for (const pod of pods) {
-    if (!hasFinalizer(pod, TRACKING)) continue;
+  const tracked = pods.filter((pod) => hasFinalizer(pod, TRACKING));
+  await forEachObject(tracked, async (pod) => {
     const { uid, resourceVersion } = pod.metadata;
     const finalizers = withoutFinalizer(pod, TRACKING);
     const body = { metadata: { uid, resourceVersion, finalizers } };
@@ -261,5 +262,5 @@ async function release(
     } catch (error) {
       if (!isApiError(error, 'notFound')) throw error;
     }
-  }
+  });
 }

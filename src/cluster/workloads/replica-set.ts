@@ -8,6 +8,7 @@ import type { SharedInformer } from '../../cache/shared-informer.ts';
 import { Controller } from '../../manager/controller.ts';
 import { OWNER_INDEX } from '../../manager/enqueue.ts';
 import { StatusWriter } from '../../manager/status-writer.ts';
+import { isApiError } from '../../api/api-error.ts';
 import { messageOf } from '../../util/values.ts';
 import { done, requeueAfter } from '../../workqueue/outcome.ts';
 import { claim, claimable, mapToClaimants } from '../support/claim.ts';
@@ -93,7 +94,11 @@ function replicaController(
         ...statusOf(set, active, available),
         // ReplicationControllers have no such field.
         ...(resource === REPLICA_SETS && { terminatingReplicas: terminating.length }),
-        ...conditionsOf(set, { missing, failure, now: timestamp(deps.clock.now()) }),
+        ...conditionsOf(set, {
+          missing,
+          failure: isApiError(failure, 'conflict') ? undefined : failure,
+          now: timestamp(deps.clock.now()),
+        }),
       };
       if (statuses.differs(set, status)) await statuses.write(context, set, status);
       if (failure !== undefined) throw failure;

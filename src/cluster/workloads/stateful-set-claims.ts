@@ -82,18 +82,18 @@ export class StatefulSetClaims {
   async updateOwners(owner: Member): Promise<boolean> {
     const { client, signal } = this.#context;
     let isChanged = false;
-    for (const { metadata } of this.#existing(owner)) {
+    await forEachObject(this.#existing(owner), async ({ metadata }) => {
       const { name, uid, resourceVersion, ownerReferences = [] } = metadata;
       const { wanted, hasOtherController } = this.#ownersOf(ownerReferences, owner);
       if (hasOtherController) {
         const message = `PersistentVolumeClaim ${name} has a conflicting OwnerReference that acts as a manging controller, the retention policy is ignored for this claim`;
         this.#recorder.warning(this.#set, 'ConflictingController', message);
       }
-      if (equalJson(wanted, ownerReferences)) continue;
+      if (equalJson(wanted, ownerReferences)) return;
       const body = { metadata: { uid, resourceVersion, ownerReferences: wanted } };
       await client.patch(PERSISTENT_VOLUME_CLAIMS, metadata, { type: 'merge', body }, { signal });
       isChanged = true;
-    }
+    });
     return isChanged;
   }
 

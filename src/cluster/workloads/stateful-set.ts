@@ -9,7 +9,7 @@ import type { Pod, StatefulSet } from '../../api/builtin.ts';
 import { keyOf } from '../../api/object-key.ts';
 import type { DeepReadonly } from '../../api/object.ts';
 import { isFinished, isPodReady } from '../../api/workloads.ts';
-import { slowStart } from '../../manager/owned-object.ts';
+import { deleteOwnedObject, slowStart } from '../../manager/owned-object.ts';
 import type { OwnedObjectContext } from '../../manager/owned-object.ts';
 import { Controller } from '../../manager/controller.ts';
 import { StatusWriter } from '../../manager/status-writer.ts';
@@ -313,15 +313,12 @@ class StatefulRollout {
   }
 
   async #delete(member: Member): Promise<void> {
-    const { client, signal } = this.#context;
-    const { uid, name, namespace } = member.pod?.metadata ?? {};
-    if (uid === undefined || name === undefined) return;
-    await this.#record('Delete', member, () =>
-      client.delete(PODS, { name, namespace }, { uid, signal }),
-    );
+    const { pod } = member;
+    if (!pod) return;
+    await this.#record('Delete', member, () => deleteOwnedObject(this.#context, PODS, pod));
   }
 
-  /** Sends a request about a Pod, and records an event. */
+  /** Sends a request about a Pod, and records an event. A request that resolves with false has changed nothing. */
   async #record(
     verb: 'Create' | 'Update' | 'Delete',
     { name }: Member,
@@ -330,16 +327,15 @@ class StatefulRollout {
     const { recorder } = this.#context;
     const subject = `${verb} Pod ${name} in StatefulSet ${this.#set.metadata.name}`;
     try {
-      await request();
+      if ((await request()) === false) return;
+      recorder.normal(this.#set, `Successful${verb}`, `${subject} successful`);
     } catch (error) {
-      const isGone = verb === 'Delete' && isApiError(error, 'notFound', 'conflict');
-      if (!isGone && !isApiError(error, 'alreadyExists')) {
+      if (!isApiError(error, 'alreadyExists', 'conflict')) {
         const message = `${subject} failed error: ${messageOf(error)}`;
         recorder.warning(this.#set, `Failed${verb}`, message);
       }
-      if (!isGone) throw error;
+      throw error;
     }
-    recorder.normal(this.#set, `Successful${verb}`, `${subject} successful`);
   }
 
   #isUnavailable({ pod }: Member): boolean {
