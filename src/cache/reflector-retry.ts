@@ -37,11 +37,15 @@ const RECOVERED_AFTER_MS = 1000;
  * "410 Expired" has a backoff of its own. The server is available then and a list resolves it, so the
  * first list is not delayed, except to spread the lists of many reflectors. Only if the history expires
  * again within two minutes, the delays start from 0.8 s. client-go waits for 0.8 s to a minute.
+ *
+ * So has a rejection by authentication or authorization. A kube-apiserver that starts rejects requests
+ * until it has read its roles, and its next answer must not wait as long as the outage before it.
  */
 export class FailureBackoff {
   readonly #clock: Clock;
   readonly #backoff: Backoff;
   readonly #expired: Backoff;
+  readonly #denied: Backoff;
   readonly #random: () => number;
   readonly #spread: RelistSpread;
   #hasExpired = false;
@@ -58,6 +62,7 @@ export class FailureBackoff {
     this.#spread = spread;
     this.#backoff = new Backoff(policy, random);
     this.#expired = new Backoff(policy, random);
+    this.#denied = new Backoff(policy, random);
   }
 
   /** Records a success. */
@@ -71,16 +76,19 @@ export class FailureBackoff {
     if (successMs >= RESET_AFTER_MS) {
       this.#backoff.reset();
       this.#expired.reset();
+      this.#denied.reset();
       this.#hasExpired = false;
     }
     this.#successSinceMs = undefined;
-    const delayMs = isExpired(error) ? this.#nextAfterExpiry() : this.#backoff.next();
+    const delayMs = this.#delayAfter(error);
     if (isApiError(error, 'notFound')) return Math.min(delayMs, NOT_FOUND_MAX_MS);
     const retryAfterMs = isApiError(error) ? (error.retryAfterMs ?? 0) : 0;
     return Math.max(delayMs, Math.min(retryAfterMs, RETRY_AFTER_MAX_MS));
   }
 
-  #nextAfterExpiry(): number {
+  #delayAfter(error: unknown): number {
+    if (isApiError(error, 'unauthorized', 'forbidden')) return this.#denied.next();
+    if (!isExpired(error)) return this.#backoff.next();
     if (this.#hasExpired) return this.#expired.next();
     this.#hasExpired = true;
     return this.#spread.next(this.#random);
@@ -164,7 +172,7 @@ export class RetryPolicy {
     unsubscribe();
     if (!answered.signal.aborted || signal.aborted) return;
     const passedMs = this.#clock.monotonic() - startMs;
-    const earlyMs = Math.max(earliestMs, passedMs) + this.#random() * SPREAD_MS;
+    const earlyMs = Math.max(earliestMs, passedMs + this.#random() * SPREAD_MS);
     this.#isEarly = earlyMs < delayMs;
     await this.#clock.sleep(Math.min(earlyMs, delayMs) - passedMs, signal);
   }

@@ -49,8 +49,7 @@ class Fixture {
   readonly #stop = new AbortController();
   readonly #running: Promise<void>;
 
-  constructor(resources = RESOURCES) {
-    const random = seededRandom(1);
+  constructor(resources = RESOURCES, random = seededRandom(1)) {
     const handler: HttpHandler = async (request) => {
       if (!request.path.includes('/leases')) {
         this.requests.push({ path: request.path, atMs: this.clock.monotonic() });
@@ -137,6 +136,31 @@ describe('Informers that wait for a server', () => {
       assert.equal(fixture.watching, RESOURCES.length, `outage ${outage}`);
       await fixture.clock.advance(3000);
     }
+    await fixture.stop();
+  });
+
+  it('see the first event within 2 s after a server that returns has read its roles', async () => {
+    const fixture = new Fixture();
+    await fixture.clock.advance(5000);
+    await fixture.outage('refused', 300_000);
+    const before = fixture.requests.length;
+    fixture.failure = 403;
+    while (fixture.requests.length === before) await fixture.clock.advance(100);
+    await fixture.clock.advance(1000);
+    fixture.fails = () => false;
+    await fixture.clock.advance(2000);
+    assert.equal(fixture.watching, RESOURCES.length);
+    await fixture.stop();
+  });
+
+  it('see the first event within 2 s although they have just failed', async () => {
+    const fixture = new Fixture(RESOURCES, () => 0.99);
+    await fixture.clock.advance(5000);
+    await fixture.outage('refused', 1600);
+    fixture.fails = () => false;
+    await fixture.renew();
+    await fixture.clock.advance(2000);
+    assert.equal(fixture.watching, RESOURCES.length);
     await fixture.stop();
   });
 

@@ -2,7 +2,13 @@ import assert from 'node:assert/strict';
 import { test } from 'node:test';
 import { FailureBackoff } from '../../../src/cache/reflector-retry.ts';
 import { FakeClock } from '../../../src/util/fake-clock.ts';
-import { expired, notFound, tooManyRequests, unreachable } from '../../support/fake-source.ts';
+import {
+  apiError,
+  expired,
+  notFound,
+  tooManyRequests,
+  unreachable,
+} from '../../support/fake-source.ts';
 
 function delays(pace: FailureBackoff, count: number, error: unknown = unreachable()): number[] {
   return Array.from({ length: count }, () => pace.next(error));
@@ -67,6 +73,13 @@ test('relists at once after 410, however long the outage before was', () => {
   delays(pace, 8);
   pace.succeeded();
   assert.equal(pace.next(expired()), 0);
+});
+
+test('retries soon after 401 or 403, however long the outage before was, and then backs off', () => {
+  const pace = new FailureBackoff(new FakeClock(), () => 0);
+  delays(pace, 8);
+  assert.deepEqual(delays(pace, 3, apiError('forbidden', 'no', 403)), [800, 1600, 3200]);
+  assert.deepEqual(delays(pace, 1, apiError('unauthorized', 'no', 401)), [6400]);
 });
 
 // upstream: 34i
