@@ -20,7 +20,8 @@ import { logMissingPermissions } from './missing-permissions.ts';
 import { rejectOnAbort } from '../util/abort.ts';
 import { ServerReachability } from './server-reachability.ts';
 import { startWithinTimeout, TimeoutError, withinTimeout } from '../util/within-timeout.ts';
-import { TokenBucket } from '../util/token-bucket.ts';
+import { logWarningsOnce, parseWarnings } from './server-warnings.ts';
+import { Throttle } from './throttle.ts';
 
 type Headers = Readonly<Record<string, string>>;
 
@@ -403,58 +404,4 @@ function isRetryable(call: ExecutedCall, error: unknown): boolean {
 /** Returns the delay before a retry, if the status permits a retry and the server requests one. */
 function retryAfterOfFailure(response: HttpResponse): number | undefined {
   return response.status === 429 || response.status >= 500 ? retryAfterOf(response) : undefined;
-}
-
-/** Number of remembered warnings; beyond that, old ones may be logged again. */
-const MAX_REMEMBERED = 1000;
-
-/** Returns the texts of a `Warning` header with code 299, the code that Kubernetes uses. */
-function parseWarnings(header: string): string[] {
-  const values = header.matchAll(/\b299 [^\s"]{1,255} "((?:[^"\\]|\\.){1,4096})"/g);
-  return Array.from(values, ([, text = '']) => text.replaceAll(/\\(.)/g, '$1'));
-}
-
-/** Returns a function that logs each distinct warning of the server once. */
-function logWarningsOnce(log: Logger): (warning: string) => void {
-  const seen = new Set<string>();
-  return (warning) => {
-    if (seen.has(warning)) return;
-    if (seen.size >= MAX_REMEMBERED) seen.clear();
-    seen.add(warning);
-    log.info('Warning from the API server', { warning });
-  };
-}
-
-/** Options of `Throttle`. */
-export interface ThrottleOptions {
-  /** Average number of requests a second. */
-  readonly qps: number;
-  /** Number of requests that can be sent at once. */
-  readonly burst: number;
-  readonly clock: Clock;
-}
-
-/**
- * Client-side rate limiter: a token bucket that makes callers wait in order of arrival. A token is reserved on
- * arrival; a caller that aborts does not return it.
- */
-export class Throttle {
-  readonly #clock: Clock;
-  readonly #bucket: TokenBucket;
-
-  constructor({ qps, burst, clock }: ThrottleOptions) {
-    if (!(qps > 0)) throw new RangeError(`qps must be above 0, got ${qps}`);
-    if (!(burst >= 1)) throw new RangeError(`burst must be at least 1, got ${burst}`);
-    this.#clock = clock;
-    this.#bucket = new TokenBucket(clock, { burst, intervalMs: 1000 / qps });
-  }
-
-  /** Resolves when the caller may send or its signal aborts; returns the waiting time in milliseconds. */
-  async wait(signal?: AbortSignal): Promise<number> {
-    const now = this.#clock.monotonic();
-    const waitMs = this.#bucket.reserve();
-    if (waitMs === 0) return 0;
-    await this.#clock.sleep(waitMs, signal);
-    return this.#clock.monotonic() - now;
-  }
 }

@@ -1,12 +1,7 @@
 import { createServer } from 'node:http';
-import type { IncomingMessage, Server, ServerResponse } from 'node:http';
+import type { Server } from 'node:http';
 import { createSecureServer } from 'node:http2';
-import type {
-  Http2SecureServer,
-  Http2ServerRequest,
-  Http2ServerResponse,
-  IncomingHttpHeaders,
-} from 'node:http2';
+import type { Http2SecureServer } from 'node:http2';
 import { createServer as createHttpsServer } from 'node:https';
 import type { Server as HttpsServer } from 'node:https';
 import type { Readable } from 'node:stream';
@@ -18,7 +13,6 @@ import { Deferred } from '../util/deferred.ts';
 import type { Logger } from '../util/logger.ts';
 import { SlowBodyError } from '../util/body-memory.ts';
 import { OverloadedError } from '../util/memory-budget.ts';
-import { printableLine } from '../util/printable.ts';
 import { runAll } from '../util/runnable.ts';
 import type { Runnable } from '../util/runnable.ts';
 import { ServerConnections } from '../util/server-connections.ts';
@@ -26,11 +20,10 @@ import { currentAnchors } from '../util/server-trust.ts';
 import type { Certificate } from '../util/x509.ts';
 import { formatAddress, isLoopback, parseBindAddress } from './bind-address.ts';
 import type { RequestAuthorizer } from './delegated-access.ts';
-import type { HealthCheck } from './health-checks.ts';
-import { probeResponse } from './health-checks.ts';
-import { changeSetting, MAX_SETTING_BYTES } from './routes.ts';
-import type { RouteCall, HttpServerRoutes, Page } from './routes.ts';
-import { RequestBodies } from './request-body.ts';
+import { OVERLOADED, PLAIN_TEXT } from './routes.ts';
+import type { HttpServerRoutes } from './routes.ts';
+import { RequestRouter } from './request-router.ts';
+import type { Incoming, Outgoing, Reply } from './request-router.ts';
 import type { CertificateSource } from './serving-certificate.ts';
 
 /** Options of {@link HttpServer}. */
@@ -111,44 +104,7 @@ const maxConcurrentStreams = 250;
 /** Maximum size of the headers, in bytes: four times the maximum length of a bearer token. */
 const MAX_HEADER_BYTES = 64 * 1024;
 
-const PLAIN_TEXT = 'text/plain; charset=utf-8';
-
 type AnyServer = Server | HttpsServer | Http2SecureServer;
-type Incoming = IncomingMessage | Http2ServerRequest;
-type Outgoing = ServerResponse | Http2ServerResponse;
-
-interface Reply {
-  readonly status: number;
-  readonly contentType?: string;
-  readonly body: string | Readable;
-  readonly fileName?: string;
-  readonly headers?: Readonly<Record<string, string>>;
-  /** Closes the connection, because the client is not authenticated. */
-  readonly close?: boolean;
-  /** The reply of a call, which reports its failures itself. */
-  readonly isAnswer?: true;
-}
-
-/** Values of `Sec-Fetch-Site` of the server's own pages, and of addresses that a user typed. */
-const OWN_SITES: ReadonlySet<unknown> = new Set(['same-origin', 'none']);
-
-/** Returns why a request may come from a web page of another origin, or undefined if it does not. */
-function crossOriginReason(
-  headers: IncomingHttpHeaders,
-  scheme: 'http' | 'https',
-): string | undefined {
-  const host = hostOf(headers);
-  const { origin } = headers;
-  if (origin !== undefined && origin.toLowerCase() !== `${scheme}://${host}`.toLowerCase()) {
-    return 'The Origin header must be absent or name this server';
-  }
-  const site = headers['sec-fetch-site'];
-  if (site !== undefined && !OWN_SITES.has(site)) {
-    return 'The Sec-Fetch-Site header must be absent, same-origin or none';
-  }
-  return undefined;
-}
-
 /**
  * HTTP server for health probes, metrics and debug pages: plain HTTP, or TLS with a certificate that
  * can be renewed without a restart.
@@ -162,17 +118,22 @@ export class HttpServer implements Runnable {
   readonly #options: HttpServerOptions;
   readonly #address: { readonly host?: string; readonly port: number };
   readonly #log: Logger;
-  /** The server listens on a loopback address and does not authorize requests. */
-  readonly #checksHost: boolean;
   readonly #listening = new Deferred<string>();
-  readonly #bodies = new RequestBodies();
+  readonly #router: RequestRouter;
 
   constructor(deps: { log: Logger }, options: HttpServerOptions) {
     this.name = options.name;
     this.#options = options;
     this.#address = parseBindAddress(options.bindAddress);
     this.#log = deps.log;
-    this.#checksHost = !options.authorizer && isLoopback(options.bindAddress);
+    const { authorizer, routes, tls, bindAddress } = options;
+    this.#router = new RequestRouter({
+      routes,
+      scheme: tls ? 'https' : 'http',
+      authorizer,
+      checksHost: !authorizer && isLoopback(bindAddress),
+      log: deps.log,
+    });
   }
 
   /** Resolves to `HOST:PORT` once the server listens, with the actual port if port 0 is configured. */
@@ -238,7 +199,7 @@ export class HttpServer implements Runnable {
     response.once('close', () => closed.abort());
     let reply: Reply;
     try {
-      reply = await this.#handle(request, signal, closed.signal);
+      reply = await this.#router.route(request, signal, closed.signal);
     } catch (error) {
       if (error instanceof OverloadedError) reply = { ...OVERLOADED, close: !request.complete };
       else if (error instanceof SlowBodyError) reply = TOO_SLOW;
@@ -278,127 +239,15 @@ export class HttpServer implements Runnable {
       this.#log.v(2).info('Response was interrupted', { server: this.name, err: error });
     }
   }
-
-  async #handle(request: Incoming, signal: AbortSignal, closed: AbortSignal): Promise<Reply> {
-    const { method = '' } = request;
-    const [path = '', query = ''] = (request.url ?? '').split('?', 2);
-    const [, probe = '', only, ...more] = path.split('/');
-    const checks = more.length === 0 ? this.#checksOf(probe) : undefined;
-    if (checks) {
-      if (!isRead(method)) return NOT_ALLOWED;
-      const probeRequest = { probe, checks, only, query: new URLSearchParams(query) };
-      return { ...probeResponse(probeRequest, this.#log), close: true };
-    }
-    const crossOrigin = crossOriginReason(request.headers, this.#options.tls ? 'https' : 'http');
-    if (crossOrigin !== undefined) return rejected(403, crossOrigin);
-    const { authorization } = request.headers;
-    const { authorizer, routes } = this.#options;
-    const address = request.socket.remoteAddress ?? '';
-    const decision = await authorizer?.authorize({ method, path, authorization, address, signal });
-    if (decision && !decision.allowed) return rejected(decision.status, decision.reason);
-    const { metrics, pages, downloads, settings, calls } = routes;
-    const isForBrowsers = [pages, downloads, settings].some((paths) => paths && paths.size > 0);
-    const isForProxies = calls?.has(path) || (metrics && path === '/metrics');
-    if (this.#checksHost && isForBrowsers && !isForProxies) {
-      if (!isLoopback(hostOf(request.headers))) return FOREIGN_HOST;
-    }
-    const call = calls?.get(path);
-    if (call) return this.#call(call, request, new URLSearchParams(query), closed);
-    if (calls && method === 'POST') return NOT_FOUND;
-    const setting = settings?.get(path);
-    if (setting && method === 'PUT') {
-      const change = (body: Buffer) => changeSetting(setting, body.toString());
-      const { 'content-length': contentLength } = request.headers;
-      const maxBytes = MAX_SETTING_BYTES;
-      const body = { request, contentLength, maxBytes, address, signal: closed };
-      return (await this.#bodies.read(body, change)) ?? TOO_LARGE;
-    }
-    if (!isRead(method)) return NOT_ALLOWED;
-    if (setting) return { status: 200, body: setting.get() };
-    const page = pages?.get(path);
-    if (page) return page(new URLSearchParams(query));
-    const download = downloads?.get(path);
-    if (download && method !== 'GET') return NOT_ALLOWED;
-    if (download) return download({ query: new URLSearchParams(query), signal: closed });
-    if (!metrics || path !== '/metrics') return NOT_FOUND;
-    const { contentType, text } = await metrics();
-    return { status: 200, contentType, body: text };
-  }
-
-  async #call(
-    { maxBytes, respond }: RouteCall,
-    request: Incoming,
-    query: URLSearchParams,
-    signal: AbortSignal,
-  ): Promise<Reply> {
-    const { method, headers } = request;
-    if (method !== 'POST') return NOT_ALLOWED;
-    const [type = ''] = (headers['content-type'] ?? '').split(';', 1);
-    if (type.trim().toLowerCase() !== 'application/json') return NOT_JSON;
-    const { 'content-length': contentLength } = headers;
-    const address = request.socket.remoteAddress ?? '';
-    const body = { request, contentLength, maxBytes, address, signal };
-    const use = async (body: Buffer): Promise<Reply> => {
-      const page = await respond({ query, headers, body, signal });
-      return { ...page, isAnswer: true };
-    };
-    return (await this.#bodies.read(body, use)) ?? TOO_LARGE;
-  }
-
-  #checksOf(probe: string): readonly HealthCheck[] | undefined {
-    switch (probe) {
-      case 'livez':
-      case 'healthz':
-        return this.#options.routes.livez;
-      case 'readyz':
-        return this.#options.routes.readyz;
-      default:
-        return undefined;
-    }
-  }
 }
-
-/**
- * Response to a page in a browser on this machine whose host name resolves to a loopback address (DNS rebinding). Only
- * the Host header distinguishes its requests. Metrics and webhooks are not checked: a proxy in the same Pod, a Service or
- * an API server names other hosts.
- */
-const FOREIGN_HOST: Reply = rejected(
-  403,
-  'The Host header must be localhost or a loopback address such as 127.0.0.1',
-);
-const NOT_FOUND: Reply = { status: 404, body: '404 not found\n' };
-const NOT_ALLOWED: Reply = { status: 405, body: '405 method not allowed\n' };
-const TOO_LARGE: Reply = { status: 413, body: '413 too large\n', close: true };
-/** API servers retry such a call within its timeout. The connection stays open, and the body is discarded. */
-export const OVERLOADED: Page = {
-  status: 429,
-  contentType: PLAIN_TEXT,
-  body: '429 too many requests\n',
-  headers: { 'retry-after': '1' },
-};
-const NOT_JSON: Reply = { status: 415, body: 'The content type must be application/json\n' };
 
 /** Response to a client that sends its body too slowly. */
 const TOO_SLOW: Reply = { status: 408, body: '408 request timeout\n', close: true };
-
-function hostOf(headers: IncomingHttpHeaders): string {
-  return headers.host ?? headers[':authority'] ?? '';
-}
-
-function rejected(status: number, reason: string): Reply {
-  const headers = status === 401 ? { 'www-authenticate': 'Bearer' } : {};
-  return { status, body: `${printableLine(reason)}\n`, headers, close: true };
-}
 
 /** Closes the connection after the response, for HTTP/2 after all responses in progress. */
 function closeConnectionAfter(response: Outgoing): void {
   if ('stream' in response) response.stream.session?.close();
   else response.setHeader('connection', 'close');
-}
-
-function isRead(method: string): boolean {
-  return method === 'GET' || method === 'HEAD';
 }
 
 /**

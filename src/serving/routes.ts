@@ -31,6 +31,15 @@ export interface Page {
   readonly headers?: Readonly<Record<string, string>>;
 }
 
+export const PLAIN_TEXT = 'text/plain; charset=utf-8';
+
+/** API servers retry such a call within its timeout. The connection stays open, and the body is discarded. */
+export const OVERLOADED: Page = {
+  status: 429,
+  contentType: PLAIN_TEXT,
+  body: '429 too many requests\n',
+  headers: { 'retry-after': '1' },
+};
 /** Pages by path. */
 export type Pages = ReadonlyMap<string, (query: URLSearchParams) => Page>;
 

@@ -1,6 +1,6 @@
 import { noWebhookMetrics } from '../metrics/no-metrics.ts';
 import type { WebhookMetrics, WebhookPathMetrics } from '../metrics/webhook-metrics.ts';
-import { OVERLOADED } from '../serving/http-server.ts';
+import { OVERLOADED } from '../serving/routes.ts';
 import type { Refusal } from '../serving/http-server.ts';
 import { rejectOnAbort } from '../util/abort.ts';
 import type { Clock } from '../util/clock.ts';

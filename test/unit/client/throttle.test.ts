@@ -1,7 +1,7 @@
 import assert from 'node:assert/strict';
 import { test } from 'node:test';
 import { HttpClient } from '../../../src/client/http-client.ts';
-import { Throttle } from '../../../src/client/request-executor.ts';
+import { Throttle } from '../../../src/client/throttle.ts';
 import { FakeClock } from '../../../src/util/fake-clock.ts';
 import type { HttpHandler } from '../../../src/util/http.ts';
 import { recordingLogger } from '../../support/recording-logger.ts';
