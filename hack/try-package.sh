@@ -10,7 +10,7 @@ tarball=$(realpath "$1")
 mkdir -p "$2"
 cd "$2"
 
-echo '{ "name": "user", "private": true, "type": "module" }' >package.json
+echo '{ "name": "user", "version": "0.0.0", "private": true, "type": "module" }' >package.json
 npm install --no-audit --no-fund --loglevel=error "$tarball" >/dev/null
 
 echo "bin: $(PATH="$tools:$PATH" ./node_modules/.bin/crd-controller version)"
