@@ -8,6 +8,8 @@ import { systemClock } from '../../util/clock.ts';
 import { AppliedCrds } from './applied-crds.ts';
 import { isFatal, rejectionOf } from './apply-result.ts';
 import type { ApplyChange, ApplyResult, Rejection } from './apply-result.ts';
+import { ApplyWindow } from './apply-window.ts';
+import type { ApplyFailure } from './apply-window.ts';
 import type { Client, WriteOptions } from '../client.ts';
 import type { DiscoveredResource } from '../discovery.ts';
 import { RestMapper } from '../rest-mapper.ts';
@@ -52,6 +54,11 @@ export interface ApplyOptions {
    * @default 60000
    */
   readonly servedTimeoutMs?: number | undefined;
+  /**
+   * Maximum number of objects that are applied at the same time.
+   * @default 16
+   */
+  readonly concurrency?: number | undefined;
   /** @default the machine's clock */
   readonly clock?: Pick<Clock, 'monotonic' | 'sleep'> | undefined;
   readonly signal?: AbortSignal | undefined;
@@ -59,11 +66,16 @@ export interface ApplyOptions {
 
 const FIELD_MANAGER = 'crd-controller-apply';
 const SERVED_TIMEOUT_MS = 60_000;
+const CONCURRENCY = 16;
 
 /**
  * Applies manifests to a cluster by server-side apply and yields the result of each. It applies Namespaces first,
  * then CustomResourceDefinitions, then all others in their order. It waits until kinds that the batch defines are
  * served. An object that is rejected does not stop the others.
+ *
+ * Objects of a kind are applied concurrently. The first object of each kind is applied alone: after all objects before
+ * it, and before all objects after it. Results have the order of the manifests. An object that is rejected while objects
+ * before it are being applied is applied again after them, because it can depend on them.
  *
  * @throws {ApiError} if the server cannot be reached or rejects the credentials
  */
@@ -72,11 +84,36 @@ export async function* applyManifests(
   manifests: readonly Manifest[],
   options: ApplyOptions = {},
 ): AsyncGenerator<ApplyResult, void, undefined> {
-  const batch = new Batch(client, manifests, options);
-  for (const manifest of inOrder(manifests)) {
-    options.signal?.throwIfAborted();
-    yield await batch.apply(manifest);
+  const { concurrency = CONCURRENCY, signal } = options;
+  if (!(concurrency >= 1)) {
+    throw new RangeError(`concurrency must be at least 1, got ${concurrency}`);
   }
+  const batch = new Batch(client, manifests, options);
+  const window = new ApplyWindow({
+    size: concurrency,
+    apply: (manifest) => batch.apply(manifest).catch((error) => ({ kind: 'failed', error })),
+  });
+  const waiting = inOrder(manifests).toReversed();
+  let failure: ApplyFailure | undefined;
+  try {
+    for (;;) {
+      if (signal?.aborted) failure ??= { kind: 'failed', error: signal.reason };
+      const next = waiting.at(-1);
+      if (next && !failure && window.hasRoomFor(next)) {
+        waiting.pop();
+        window.start(next);
+        continue;
+      }
+      const outcome = await window.next();
+      if (!outcome) break;
+      if (outcome.kind === 'failed') failure ??= outcome;
+      else yield outcome;
+    }
+  } finally {
+    // The caller may have stopped reading.
+    await window.settled();
+  }
+  if (failure) throw failure.error;
 }
 
 /** Sorts Namespaces and definitions before objects that need them; keeps the order otherwise. */

@@ -85,8 +85,8 @@ describe('crd-controller apply', () => {
     test('reports how many objects were not applied if the server fails', async () => {
       server.faults.failNext({ method: 'PATCH', name: 'b' }, 401);
       await assert.rejects(run([map('{}'), map('{}', 'b'), map('{}', 'c')].join('\n---\n')));
-      assert.deepEqual(printed, ['configmap/a created']);
-      assert.deepEqual(warned, ['Stopped: 2 of 3 objects were not applied']);
+      assert.deepEqual(printed, ['configmap/a created', 'configmap/c created']);
+      assert.deepEqual(warned, ['Stopped: 1 of 3 objects were not applied']);
     });
 
     test('rejects invalid flags before it reads or sends anything', async () => {

@@ -141,6 +141,157 @@ describe('applyManifests', () => {
     });
   });
 
+  describe('at the same time', () => {
+    /** Number of PATCH requests in progress, and the highest number. */
+    let inFlight: number;
+    let peak: number;
+
+    /** Delays the response to each PATCH of an object by its number of milliseconds. */
+    const delayed = (delayMs: (name: string) => number) => {
+      inFlight = 0;
+      peak = 0;
+      return behind((handler) => async (request) => {
+        if (request.method !== 'PATCH') return handler(request);
+        peak = Math.max(peak, ++inFlight);
+        const ms = delayMs(nameIn(request.path));
+        if (ms > 0) await clock.sleep(ms, request.signal);
+        request.signal?.throwIfAborted();
+        const response = await handler(request);
+        inFlight--;
+        return response;
+      });
+    };
+    const nameIn = (path: string) => /\/([^/?]+)\?/.exec(path)?.[1] ?? '';
+    const patched = () =>
+      requests.filter((request) => request.startsWith('PATCH')).map((request) => nameIn(request));
+    const maps = (...names: readonly string[]) =>
+      names.map((name) => configMap(undefined, `{name: ${name}}`));
+    const serviceAccount = (name: string) =>
+      `{apiVersion: v1, kind: ServiceAccount, metadata: {name: ${name}}}`;
+    const priority = (name: string) =>
+      `{apiVersion: scheduling.k8s.io/v1, kind: PriorityClass, metadata: {name: ${name}}, value: 1}`;
+    const pod = (name: string, priorityClassName: string) =>
+      `{apiVersion: v1, kind: Pod, metadata: {name: ${name}}, spec: {priorityClassName: ${priorityClassName}, containers: [{name: a, image: b}]}}`;
+
+    test('applies a limited number of objects, and yields their results in order', async () => {
+      const names = Array.from({ length: 40 }, (_, index) => `map-${index}`);
+      const from = delayed((name) => 100 - 2 * Number(name.slice(4)));
+      const applying = apply(maps(...names), { concurrency: 4 }, from);
+      await clock.advance(2000);
+      assert.deepEqual(
+        summaries(await applying),
+        names.map((name) => `ConfigMap/${name} created`),
+      );
+      assert.equal(peak, 4);
+      await assert.rejects(apply([], { concurrency: 0 }), RangeError);
+    });
+
+    test('applies the first object of each kind after all objects before it', async () => {
+      const from = delayed((name) => (name === 'b' || name === 'c' ? 1000 : 0));
+      const applying = apply(
+        [...maps('a', 'b'), serviceAccount('c'), serviceAccount('d'), ...maps('e')],
+        {},
+        from,
+      );
+      await clock.advance(900);
+      assert.deepEqual(patched(), ['a', 'b']);
+      await clock.advance(200);
+      assert.deepEqual(patched(), ['a', 'b', 'c']);
+      await clock.advance(1000);
+      assert.deepEqual(patched(), ['a', 'b', 'c', 'd', 'e']);
+      assert.equal((await applying).length, 5);
+    });
+
+    test('applies an object again if the objects before it were in progress when it was rejected', async () => {
+      const from = delayed((name) => (name === 'high' ? 1000 : 0));
+      const applying = apply(
+        [priority('low'), pod('a', 'low'), priority('high'), pod('b', 'high')],
+        {},
+        from,
+      );
+      await clock.advance(1000);
+      assert.deepEqual(summaries(await applying), [
+        'PriorityClass/low created',
+        'Pod/a created',
+        'PriorityClass/high created',
+        'Pod/b created',
+      ]);
+      assert.deepEqual(patched(), ['low', 'a', 'high', 'b', 'b']);
+    });
+
+    test('does not repeat a rejection if nothing before it changed', async () => {
+      const from = delayed(() => 100);
+      const applying = apply(maps('A', 'B', 'C', 'D'), {}, from);
+      await clock.advance(1000);
+      await applying;
+      assert.deepEqual(patched(), ['A', 'B', 'C', 'D']);
+    });
+
+    test('applies an object that occurs twice in order', async () => {
+      let calls = 0;
+      const from = delayed(() => (++calls === 2 ? 1000 : 0));
+      const twice = [
+        ...maps('first'),
+        configMap('{a: old}', '{name: a}'),
+        configMap('{a: new}', '{name: a, namespace: default}'),
+      ];
+      const applying = apply(twice, {}, from);
+      await clock.advance(1000);
+      await applying;
+      const { data } = await client.get(CONFIG_MAPS, { namespace: 'default', name: 'a' });
+      assert.equal(data?.['a'], 'new');
+    });
+
+    test('reports the objects in progress if the server fails, and starts no more', async () => {
+      server.faults.failNext({ method: 'PATCH', name: 'c' }, 401);
+      const from = delayed((name) => (name === 'd' ? 1000 : 0));
+      const results: ApplyResult[] = [];
+      const applying = (async () => {
+        const options = { clock, concurrency: 3 };
+        const batch = applyManifests(from, read(...maps('a', 'b', 'c', 'd', 'e', 'f')), options);
+        for await (const result of batch) results.push(result);
+      })();
+      const ended = assert.rejects(applying, (error) => isApiError(error, 'unauthorized'));
+      await clock.advance(1000);
+      await ended;
+      assert.deepEqual(summaries(results), [
+        'ConfigMap/a created',
+        'ConfigMap/b created',
+        'ConfigMap/d created',
+        'ConfigMap/e created',
+      ]);
+      assert.ok(!patched().includes('f'));
+    });
+
+    test('stops when the signal aborts', async () => {
+      const from = delayed((name) => (name === 'a' ? 0 : 1000));
+      const stop = new AbortController();
+      const options = { concurrency: 2, signal: stop.signal };
+      const ended = assert.rejects(
+        apply(maps('a', 'b', 'c', 'd'), options, from),
+        /^Error: stopped$/,
+      );
+      await clock.advance(500);
+      stop.abort(new Error('stopped'));
+      await ended;
+      assert.deepEqual(patched(), ['a', 'b', 'c']);
+      assert.equal((await client.list(CONFIG_MAPS, { namespace: 'default' })).items.length, 1);
+    });
+
+    test('waits for the objects in progress if its results are not read to the end', async () => {
+      const from = delayed((name) => ({ b: 500, c: 1000 })[name] ?? 0);
+      const batch = applyManifests(from, read(...maps('a', 'b', 'c')), { clock });
+      await batch.next();
+      const second = batch.next();
+      await clock.advance(500);
+      assert.equal((await second).done, false);
+      assert.equal(inFlight, 1);
+      const left = batch.return().then(() => inFlight);
+      await clock.advance(500);
+      assert.equal(await left, 0);
+    });
+  });
+
   describe('in a dry run', () => {
     test('reports the changes and stores nothing', async () => {
       await apply([configMap()]);
