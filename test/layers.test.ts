@@ -185,6 +185,13 @@ test('an entry point loads only the packages that its users need', () => {
   assert.deepEqual(Object.fromEntries(loaded), Object.fromEntries(wanted));
 });
 
+test('no file imports node:http, whose import loads undici', () => {
+  const files = globSync('**/*.ts', { cwd: src }).filter((file) =>
+    /\bfrom 'node:http'/.test(readFileSync(join(src, file), 'utf8').replaceAll(notLoaded, '')),
+  );
+  assert.deepEqual(files, [], 'import util/node-http.ts');
+});
+
 /** Returns the groups of files that import each other, directly or through others; types count too. */
 function circles(all: readonly Import[]): string[] {
   const targets = Map.groupBy(

@@ -1,4 +1,3 @@
-import { createServer } from 'node:http';
 import type { Server } from 'node:http';
 import { createSecureServer } from 'node:http2';
 import type { Http2SecureServer } from 'node:http2';
@@ -25,6 +24,7 @@ import type { HttpServerRoutes } from './routes.ts';
 import { RequestRouter } from './request-router.ts';
 import type { Incoming, Outgoing, Reply } from './request-router.ts';
 import type { CertificateSource } from './serving-certificate.ts';
+import { createServer } from '../util/node-http.ts';
 
 /** Options of {@link HttpServer}. */
 export interface HttpServerOptions {

@@ -1,7 +1,6 @@
 import type { X509Certificate } from 'node:crypto';
 import { once } from 'node:events';
-import type { IncomingHttpHeaders, IncomingMessage } from 'node:http';
-import { ServerResponse } from 'node:http';
+import type { IncomingHttpHeaders, IncomingMessage, ServerResponse } from 'node:http';
 import { constants, createSecureServer } from 'node:http2';
 import type { Http2ServerRequest, Http2ServerResponse } from 'node:http2';
 import type { AddressInfo, Socket } from 'node:net';
@@ -20,6 +19,7 @@ import { methodNotAllowed } from '../objects/status-error.ts';
 import { isSpdyRequest, serveConnection } from './streams/serve-connection.ts';
 import { acceptHandshake, sendMessages } from './websocket.ts';
 import { isWebSocketRequest } from './websocket-request.ts';
+import { ServerResponse as NodeResponse } from '../../util/node-http.ts';
 
 export interface HttpsListenerOptions {
   readonly host: string;
@@ -229,7 +229,7 @@ async function serveUpgrade(
   socket.on('error', onClose);
   // Frames wait in the socket until the handshake is accepted.
   socket.pause();
-  const outgoing = new ServerResponse(incoming);
+  const outgoing = new NodeResponse(incoming);
   outgoing.shouldKeepAlive = false;
   outgoing.assignSocket(socket);
   outgoing.once('finish', () => socket.destroySoon());

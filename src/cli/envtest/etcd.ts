@@ -1,11 +1,11 @@
 import { once } from 'node:events';
-import { createServer } from 'node:http';
 import type { Server } from 'node:http';
 import type { AddressInfo } from 'node:net';
 import { messageOf } from '../../util/values.ts';
 import { untilAborted } from '../../util/abort.ts';
 import type { EnvtestProgram } from './program.ts';
 import { parseGoFlags, flagNames } from './go-flags.ts';
+import { createServer } from '../../util/node-http.ts';
 
 /** The flags of etcd 3.7. */
 const FLAGS = {

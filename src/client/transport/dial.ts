@@ -9,9 +9,9 @@ import type { ServerTrust } from '../../util/server-trust.ts';
 import { messageOf } from '../../util/values.ts';
 import { DialError, ProxyError } from './connection-error.ts';
 import type { IncomingMessage } from 'node:http';
-import { request } from 'node:http';
 import { socks5 } from './socks5.ts';
 import type { Socks5User } from './socks5.ts';
+import { request } from '../../util/node-http.ts';
 
 /** Certificates of a TLS connection. */
 export interface TlsMaterial {

@@ -1,9 +1,9 @@
-import { createServer } from 'node:http';
 import type { IncomingMessage, Server, ServerResponse } from 'node:http';
 import { Duplex } from 'node:stream';
 import type { ByteSink } from '../../../api/kubelet.ts';
 import type { HttpHandler, HttpRequest } from '../../../util/http.ts';
 import { messageOf } from '../../../util/values.ts';
+import { createServer } from '../../../util/node-http.ts';
 
 /** A TCP connection to a Pod, as its client sends and receives it. */
 export interface PortStreams {
