@@ -104,8 +104,9 @@ export class Http1Connection implements ExchangeControl {
     socket.on('close', () => this.#lose(connectionReset()));
   }
 
-  get isClosed(): boolean {
-    return this.#isClosed;
+  /** Whether an idle connection can carry a request: it is open, and has written the last one completely. */
+  get isReady(): boolean {
+    return !this.#isClosed && this.#socket.writableLength === 0;
   }
 
   get isPaused(): boolean {
@@ -208,11 +209,22 @@ export class Http1Connection implements ExchangeControl {
     const handler = this.#handler;
     this.#handler = undefined;
     this.#isResponding = false;
-    // The rest of a request whose response came early would precede the next request.
-    const isWritten = this.#socket.writableLength === 0;
     handler?.onResponseEnd();
-    if (isReusable && isWritten && this.#keepAliveMs > 0) this.#idle();
-    else this.#close();
+    if (!isReusable || this.#keepAliveMs <= 0) {
+      this.#close();
+      return;
+    }
+    this.#idle();
+    if (this.#socket.writableLength > 0) setImmediate(() => this.#closeUnwritten());
+  }
+
+  /**
+   * Closes the connection if the response to the last request came before the whole request was written: its rest
+   * would precede the next request. TLS reports the end of a write in the next turn of the event loop, and the
+   * response of a fast server can be read before that.
+   */
+  #closeUnwritten(): void {
+    if (!this.#handler && this.#socket.writableLength > 0) this.#close();
   }
 
   #idle(): void {

@@ -89,8 +89,12 @@ export class Http1Pool {
     const next = this.#next;
     this.#next = [];
     for (const [connection, request, handler] of next) {
-      if (connection.isClosed) this.dispatch(request, handler);
-      else connection.send(request, handler);
+      if (connection.isReady) {
+        connection.send(request, handler);
+        continue;
+      }
+      connection.abort();
+      this.dispatch(request, handler);
     }
   }
 

@@ -1,7 +1,7 @@
 import assert from 'node:assert/strict';
 import { once } from 'node:events';
-import type { AddressInfo, Socket } from 'node:net';
-import { createServer } from 'node:net';
+import type { AddressInfo } from 'node:net';
+import { createServer, Socket } from 'node:net';
 import type { TestContext } from 'node:test';
 import { test } from 'node:test';
 import type { TLSSocket } from 'node:tls';
@@ -529,6 +529,29 @@ test('closes idle connections after 30 s, or 2 s before the server does', async 
   await call(pool);
   assert.equal(await isClosed(3), true, 'the server might close it at any time');
 });
+
+for (const [isUsedAgain, writeMs] of [
+  [true, 0],
+  [false, 20],
+] as const) {
+  test(`${isUsedAgain ? 'uses' : 'does not use'} a connection again whose write ends ${isUsedAgain ? 'in the turn' : 'long'} after the response`, async (t) => {
+    let dialled = 0;
+    const pool = newPool(t, 0, {
+      dial: async () => {
+        dialled++;
+        const socket = new Socket();
+        socket._write = (_chunk, _encoding, written) => {
+          if (writeMs === 0) setImmediate(written);
+          else setTimeout(written, writeMs);
+          socket.push('HTTP/1.1 200 OK\r\ncontent-length: 0\r\n\r\n');
+        };
+        return socket;
+      },
+    });
+    for (let requests = 0; requests < 3; requests++) await call(pool);
+    assert.equal(dialled, isUsedAgain ? 1 : 3);
+  });
+}
 
 test('does not use a connection again after data without a request, or an early response', async (t) => {
   const { port, sockets } = await serveText(t, (received, socket) => {
