@@ -19,6 +19,8 @@ const HEADER_BYTES = 8;
 const MAX_CONTROL_BYTES = 64 * 1024;
 const MAX_DATA_BYTES = 4 * 1024 * 1024;
 const MAX_STREAMS = 1000;
+/** Maximum size of the headers of a stream after decompression, which can be a thousand times that of their block. */
+const MAX_HEADER_BYTES = 64 * 1024;
 
 /**
  * A header block without headers, as zlib stores it, with the empty block that makes readers return it. The first one
@@ -155,17 +157,28 @@ export class SpdyConnection {
   }
 
   /** Decompresses a header block, which continues those before it. */
-  async #headers(block: Buffer): Promise<ReadonlyMap<string, string>> {
+  async #decompress(block: Buffer): Promise<Buffer> {
     const inflate = this.#inflate;
-    await new Promise<void>((resolve, reject) => {
-      inflate.once('error', reject);
-      inflate.write(block, (error) => {
-        inflate.off('error', reject);
-        if (error) reject(error);
-        else resolve();
-      });
-    });
-    const bytes = (inflate.read() as Buffer | null) ?? Buffer.alloc(0);
+    const chunks: Buffer[] = [];
+    let size = 0;
+    const { promise, resolve, reject } = Promise.withResolvers<void>();
+    const collect = (chunk: Buffer) => {
+      chunks.push(chunk);
+      size += chunk.length;
+      if (size > MAX_HEADER_BYTES) reject(new RangeError('The headers of a stream are too large'));
+    };
+    inflate.on('data', collect).once('error', reject);
+    inflate.write(block, (error) => (error ? reject(error) : resolve()));
+    try {
+      await promise;
+    } finally {
+      inflate.off('data', collect).off('error', reject);
+    }
+    return Buffer.concat(chunks);
+  }
+
+  async #headers(block: Buffer): Promise<ReadonlyMap<string, string>> {
+    const bytes = await this.#decompress(block);
     const headers = new Map<string, string>();
     let at = 4;
     const text = () => {

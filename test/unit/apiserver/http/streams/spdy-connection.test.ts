@@ -113,3 +113,16 @@ test('a frame that is too large, or a stream that is not new, ends the connectio
   const huge = await serve(Buffer.concat([words(0x8003_0001, 0xff_ffff), first]), 1000);
   assert.deepEqual(huge.streams, []);
 });
+
+test('headers are read up to 64 KiB, and larger ones end the connection', async () => {
+  const opened = async (length: number) => {
+    const deflate = createDeflate({ dictionary: spdyDictionary() });
+    const large = await syn(deflate, 1, { streamtype: 'x'.repeat(length) });
+    const bytes = Buffer.concat([large, await syn(deflate, 3, { streamtype: 'error' })]);
+    return (await serve(bytes, 1000)).streams.map(
+      ({ headers }) => headers.get('streamtype')?.length,
+    );
+  };
+  assert.deepEqual(await opened(60_000), [60_000, 5]);
+  await assert.rejects(opened(1_000_000), RangeError);
+});
