@@ -29,7 +29,7 @@ export function validateSubject(spec: CheckedObject): void {
   spec.invalid('user', 'at least one of user or group must be specified', '');
 }
 
-/** A review has no name, no labels, nothing that only an object has which is kept. */
+/** Rejects metadata, which a review does not have: its name, labels, or annotations. managedFields are ignored. */
 export function validateMetadataOf(
   review: CheckedObject<StoredObject>,
   scope?: 'namespaced',
