@@ -20,6 +20,7 @@ export {
 export { keyOf, objectKey, splitKey } from './api/object-key.ts';
 export type { ObjectKey, ObjectName } from './api/object-key.ts';
 export type { DeepReadonly, Draft, KubernetesObject } from './api/object.ts';
+export { readinessOf } from './api/kstatus.ts';
 export { isReady, withReadiness } from './api/readiness.ts';
 export type { Readiness } from './api/readiness.ts';
 export type { Resource } from './api/resource.ts';
@@ -51,7 +52,9 @@ export type {
   ObjectTimerOptions,
 } from './manager/object-tasks.ts';
 export { OwnedObjects } from './manager/owned-objects.ts';
-export type { OwnedDraft, OwnedKindOptions } from './manager/owned-objects.ts';
+export type { OwnedNode } from './manager/owned-graph.ts';
+export type { OwnedDraft } from './manager/owned-object.ts';
+export type { OwnedGraphResult, OwnedKindOptions } from './manager/owned-objects.ts';
 export { predicates } from './manager/predicate.ts';
 export type { Predicate } from './manager/predicate.ts';
 export { controllerManager, runControllers } from './manager/run-controllers.ts';

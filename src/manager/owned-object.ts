@@ -5,16 +5,22 @@ import { controllerOf, isControlledBy } from '../api/metadata.ts';
 import { groupResourceOf } from '../api/resource.ts';
 import type { Resource } from '../api/resource.ts';
 import type { Client } from '../client/client.ts';
+import type { Clock } from '../util/clock.ts';
 import type { Logger } from '../util/logger.ts';
 import { isRecord } from '../util/values.ts';
 import { upgradeManagedFields } from '../client/apply/upgrade-managed-fields.ts';
+
+/** The desired state of an owned object. `OwnedObjects` adds the owner reference, and the namespace of the owner if it has one. */
+export type OwnedDraft<T extends KubernetesObject = KubernetesObject> = NewObject<T> & {
+  readonly metadata: { readonly name: string };
+};
 
 /** Arguments of {@link ensureOwnedObject}: the owner, its desired object, and the object in the cache. */
 export interface OwnedObjectOptions<T extends KubernetesObject> {
   readonly resource: Resource<T>;
   readonly owner: DeepReadonly<KubernetesObject>;
   /** Complete, with the controller reference to `owner`. */
-  readonly desired: NewObject<T> & { readonly metadata: { readonly name: string } };
+  readonly desired: OwnedDraft<T>;
   /** The object of this name in the cache. */
   readonly cached: DeepReadonly<T> | undefined;
   /** Name of the writer in managedFields. */
@@ -53,6 +59,11 @@ export type OwnedObjectOutcome<T extends KubernetesObject> =
 export interface OwnedObjectContext {
   readonly client: Client;
   readonly signal: AbortSignal;
+  /**
+   * The clock of the readiness of Pods in a graph.
+   * @default the machine's clock
+   */
+  readonly clock?: Pick<Clock, 'now'> | undefined;
   /**
    * Uids of the objects that `OwnedObjects.ensure` has kept in this sync. A later call of the sync does not prune them.
    * @default calls are independent
@@ -112,7 +123,8 @@ export async function ensureOwnedObject<T extends KubernetesObject>(
 }
 
 /**
- * Deletes an owned object, and no other object of its name. The objects that it owns are deleted in the background.
+ * Deletes an owned object, and no other object of its name. The objects that it owns are deleted in the background, or before it
+ * with `propagationPolicy: 'Foreground'`.
  *
  * @returns false if it is already gone
  * @throws {ApiError} `conflict` if another object has the name, or the server rejects the deletion for now; the sync must
@@ -122,10 +134,11 @@ export async function deleteOwnedObject(
   { client, signal }: OwnedObjectContext,
   resource: Resource,
   { metadata }: DeepReadonly<KubernetesObject>,
+  { propagationPolicy = 'Background' }: { propagationPolicy?: 'Background' | 'Foreground' } = {},
 ): Promise<boolean> {
   const { namespace, name, uid } = metadata;
   // The default of some kinds, such as Jobs, is to orphan them.
-  const options = { uid, signal, propagationPolicy: 'Background' } as const;
+  const options = { uid, signal, propagationPolicy } as const;
   try {
     await client.delete(resource, { namespace, name }, options);
     return true;

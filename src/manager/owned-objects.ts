@@ -1,8 +1,9 @@
 import { isApiError } from '../api/api-error.ts';
-import { controllerOf, controllerReference } from '../api/metadata.ts';
+import { controllerOf, controllerReference, isControlledBy } from '../api/metadata.ts';
 import { keyOf, objectKey } from '../api/object-key.ts';
 import type { ObjectKey } from '../api/object-key.ts';
-import type { DeepReadonly, KubernetesObject, NewObject } from '../api/object.ts';
+import type { DeepReadonly, KubernetesObject } from '../api/object.ts';
+import type { Readiness } from '../api/readiness.ts';
 import { apiVersionOf, groupResourceOf } from '../api/resource.ts';
 import type { Resource } from '../api/resource.ts';
 import type { SharedInformer } from '../cache/shared-informer.ts';
@@ -11,9 +12,12 @@ import type { OptionNames } from '../util/check-options.ts';
 import { LruMap } from '../util/lru-map.ts';
 import { toBase64 } from '../util/bytes.ts';
 import { sha256 } from '../util/sha256.ts';
-import { SyncError } from '../workqueue/outcome.ts';
+import { done, SyncError } from '../workqueue/outcome.ts';
+import type { Outcome } from '../workqueue/outcome.ts';
 import { deleteOwnedObject, ensureOwnedObject, nameCollision } from './owned-object.ts';
-import type { OwnedObjectContext, OwnedObjectOutcome } from './owned-object.ts';
+import type { OwnedDraft, OwnedObjectContext, OwnedObjectOutcome } from './owned-object.ts';
+import { OwnedGraph } from './owned-graph.ts';
+import type { OwnedNode } from './owned-graph.ts';
 import { mapToOwner, OWNER_INDEX, ownerIndexers } from './enqueue.ts';
 import type { OwnedWatches } from './controller-options.ts';
 import type { Predicate } from './predicate.ts';
@@ -65,16 +69,19 @@ const OPTIONS: OptionNames<OwnedKindOptions<KubernetesObject>> = {
   adopt: true,
 };
 
-/** The desired state of an owned object. The owner reference is added, and the namespace of the owner if it has one. */
-export type OwnedDraft<T extends KubernetesObject = KubernetesObject> = NewObject<T> & {
-  readonly metadata: { readonly name: string };
-};
-
 /** The result of `OwnedObjects.ensure` for one object. */
 type OwnedOutcome<T extends KubernetesObject> = Exclude<
   OwnedObjectOutcome<T>,
   { readonly kind: 'nameCollision' }
 >;
+
+/** The result of `OwnedObjects.ensureGraph`. */
+export interface OwnedGraphResult {
+  /** Of all objects: its message says which are not ready, and which wait for them. Return it from `reconcile`. */
+  readonly readiness: Readiness;
+  /** The objects that were written, or have the desired state, as they are now. */
+  readonly objects: readonly DeepReadonly<KubernetesObject>[];
+}
 
 /** Rules of one kind, independent of its type. */
 interface OwnedKind<O extends KubernetesObject> {
@@ -86,6 +93,8 @@ interface OwnedKind<O extends KubernetesObject> {
     owner: DeepReadonly<O>,
     draft: OwnedDraft,
   ): Promise<OwnedObjectOutcome<KubernetesObject>>;
+  /** Returns the object of a draft in the cache, if the owner controls it. */
+  owned(owner: DeepReadonly<O>, draft: OwnedDraft): DeepReadonly<KubernetesObject> | undefined;
   /** Returns the owned objects that are pruned if they are not desired. */
   prunable(owner: DeepReadonly<O>): DeepReadonly<KubernetesObject>[];
 }
@@ -174,6 +183,10 @@ export class OwnedObjects<O extends KubernetesObject = KubernetesObject> impleme
         }
         return outcome;
       },
+      owned: (owner, draft) => {
+        const object = lister.get(keyOf(this.#complete(draft, resource, owner)));
+        return object && isControlledBy(object, owner) ? object : undefined;
+      },
       prunable: (owner) => {
         if (prune === false) return [];
         return this.of(informer, owner).filter(
@@ -226,6 +239,66 @@ export class OwnedObjects<O extends KubernetesObject = KubernetesObject> impleme
     owner: DeepReadonly<O>,
     desired: readonly OwnedDraft<T>[],
   ): Promise<OwnedOutcome<T>[]> {
+    return this.#ensureAll(context, owner, desired);
+  }
+
+  /**
+   * Like `ensure`, for objects that depend on each other: an object is created and updated only while those on which it
+   * depends are ready. Objects that are not in the graph are pruned when no object waits.
+   *
+   * @throws {TypeError} before the first request, if a dependency is missing in the graph or leads back to its object; also as
+   * `ensure` does
+   */
+  async ensureGraph(
+    context: OwnedObjectContext,
+    owner: DeepReadonly<O>,
+    nodes: readonly OwnedNode[],
+  ): Promise<OwnedGraphResult> {
+    const graph = new OwnedGraph(nodes, context.clock?.now() ?? Date.now());
+    const outcomes = await this.#ensureAll(context, owner, graph.drafts, graph);
+    return { readiness: graph.readiness, objects: outcomes.map(({ object }) => object) };
+  }
+
+  /**
+   * Deletes the objects of a graph, each after those that depend on it are gone with all that they own. Call it in `cleanUp`:
+   * the garbage collector deletes in any order.
+   *
+   * @returns undefined when nothing is left, and otherwise an outcome: the events of the objects cause the next sync
+   * @throws {ApiError} after all else is done, if the server rejected a deletion
+   */
+  async deleteGraph(
+    context: OwnedObjectContext,
+    owner: DeepReadonly<O>,
+    nodes: readonly OwnedNode[],
+  ): Promise<Outcome | undefined> {
+    const graph = new OwnedGraph(nodes, 0);
+    const present = new Map(
+      graph.drafts.flatMap((draft) => {
+        const kind = this.#kindOf(draft);
+        const object = kind.owned(owner, draft);
+        return object ? [[draft, { kind, object }] as const] : [];
+      }),
+    );
+    const rejections = new Rejections();
+    for (const [draft, { kind, object }] of present) {
+      const isNeeded = graph.dependentsOf(draft).some((dependent) => present.has(dependent));
+      if (isNeeded || object.metadata.deletionTimestamp !== undefined) continue;
+      const { resource } = kind.informer;
+      const isDeleted = await rejections.catch(object, () =>
+        deleteOwnedObject(context, resource, object, { propagationPolicy: 'Foreground' }),
+      );
+      if (isDeleted) logWrite(context, `Deleted ${resource.kind}`, object);
+    }
+    rejections.throw();
+    return present.size > 0 ? done() : undefined;
+  }
+
+  async #ensureAll<T extends KubernetesObject>(
+    context: OwnedObjectContext,
+    owner: DeepReadonly<O>,
+    desired: readonly OwnedDraft<T>[],
+    graph?: OwnedGraph,
+  ): Promise<OwnedOutcome<T>[]> {
     if (owner.metadata.deletionTimestamp !== undefined) return [];
     this.#requireOneList(context, owner, desired);
     const outcomes: OwnedOutcome<T>[] = [];
@@ -233,12 +306,8 @@ export class OwnedObjects<O extends KubernetesObject = KubernetesObject> impleme
     const rejections = new Rejections();
     const rejected = new Set<OwnedKind<O>>();
     for (const draft of desired) {
-      const kind = this.#kinds.get(kindId(draft.apiVersion, draft.kind));
-      if (!kind) {
-        throw new TypeError(
-          `OwnedObjects has no informer of ${draft.apiVersion} ${draft.kind}: call add(informer)`,
-        );
-      }
+      const kind = this.#kindOf(draft);
+      if (graph?.waits(draft)) continue;
       const outcome = await rejections.catch(draft, () => kind.ensure(context, owner, draft));
       if (!outcome) {
         rejected.add(kind);
@@ -253,13 +322,15 @@ export class OwnedObjects<O extends KubernetesObject = KubernetesObject> impleme
       }
       kind.waiting.get(keyOf(outcome.object))?.delete(keyOf(owner));
       context.ensured?.add(outcome.object.metadata.uid);
+      graph?.observe(draft, outcome.object);
       // The object has the kind of the draft.
       outcomes.push(outcome as OwnedOutcome<T>);
       const verb = VERBS[outcome.kind];
       if (verb) logWrite(context, `${verb} ${draft.kind}`, outcome.object);
     }
     const wanted = new Set(outcomes.map(({ object }) => object.metadata.uid));
-    for (const kind of this.#kinds.values()) {
+    const prunedKinds = graph?.isIncomplete ? [] : this.#kinds.values();
+    for (const kind of prunedKinds) {
       // An object that is no longer desired stays until those that may replace it exist.
       if (rejected.has(kind)) continue;
       const { resource } = kind.informer;
@@ -275,6 +346,14 @@ export class OwnedObjects<O extends KubernetesObject = KubernetesObject> impleme
     rejections.throw();
     if (collision) throw collision;
     return outcomes;
+  }
+
+  #kindOf({ apiVersion, kind: name }: OwnedDraft): OwnedKind<O> {
+    const kind = this.#kinds.get(kindId(apiVersion, name));
+    if (kind) return kind;
+    throw new TypeError(
+      `OwnedObjects has no informer of ${apiVersion} ${name}: call add(informer)`,
+    );
   }
 
   /** Two lists would delete each other's objects in each sync. */

@@ -19,7 +19,7 @@ import type { EventRecorder } from '../../record/event-recorder.ts';
 import type { Clock } from '../../util/clock.ts';
 import { done, TerminalError } from '../../workqueue/outcome.ts';
 import { buildFooDeployment, FOO_COMPONENT, deploymentProblem } from './deployment.ts';
-import { buildFooStatus, isSyncedEventRecorded, readinessOf } from './status.ts';
+import { buildFooStatus, isSyncedEventRecorded, fooReadiness } from './status.ts';
 import { forEachObject } from '../../manager/rejections.ts';
 
 /** Keeps the Deployment `spec.deploymentName` for every Foo, as sample-controller. */
@@ -118,7 +118,7 @@ export function fooSync({ foos, deployments, recorder, clock }: FooSyncDeps): Sy
       message: 'Foo synced successfully',
       repeats: !statuses.hasSubresource,
     };
-    return report(readinessOf(object), { deployment: object, ...(isEvent && { event }) });
+    return report(fooReadiness(object), { deployment: object, ...(isEvent && { event }) });
   };
 }
 

@@ -29,7 +29,7 @@ export function buildFooStatus(
 }
 
 /** Returns the readiness of a Foo whose Deployment has the desired spec: it follows the rollout. */
-export function readinessOf(deployment: DeepReadonly<Deployment>): Readiness {
+export function fooReadiness(deployment: DeepReadonly<Deployment>): Readiness {
   const { available, desired, isComplete, isDeadlineExceeded } = rolloutOf(deployment);
   const message = `${available} of ${desired} replicas are available`;
   if (isDeadlineExceeded && !isComplete) return { kind: 'stalled', reason: LATE, message };

@@ -9,7 +9,7 @@ import {
 } from '../../../../src/controllers/foo/deployment.ts';
 import {
   buildFooStatus,
-  readinessOf,
+  fooReadiness,
   isSyncedEventRecorded,
 } from '../../../../src/controllers/foo/status.ts';
 
@@ -108,19 +108,21 @@ describe('The status of a Foo', () => {
   const base = { observedGeneration: 1, replicas: 2, updatedReplicas: 2 } as const;
 
   it('follows the rollout of the Deployment', () => {
-    assert.equal(readinessOf(deployment(undefined)).kind, 'reconciling');
-    const coming = readinessOf(deployment({ ...base, availableReplicas: 1 }));
+    assert.equal(fooReadiness(deployment(undefined)).kind, 'reconciling');
+    const coming = fooReadiness(deployment({ ...base, availableReplicas: 1 }));
     assert.equal(coming.kind, 'reconciling');
     assert.equal(coming.message, '1 of 2 replicas are available');
-    const ready = readinessOf(deployment({ ...base, availableReplicas: 2 }));
+    const ready = fooReadiness(deployment({ ...base, availableReplicas: 2 }));
     assert.equal(ready.kind, 'ready');
-    const stalled = readinessOf(deployment({ ...base, availableReplicas: 1, conditions: [late] }));
+    const stalled = fooReadiness(deployment({ ...base, availableReplicas: 1, conditions: [late] }));
     assert.equal(stalled.kind, 'stalled');
-    const complete = readinessOf(deployment({ ...base, availableReplicas: 2, conditions: [late] }));
+    const complete = fooReadiness(
+      deployment({ ...base, availableReplicas: 2, conditions: [late] }),
+    );
     assert.equal(complete.kind, 'ready');
     // The Deployment controller has not observed the change yet.
     const behind = { ...base, observedGeneration: 0, availableReplicas: 2 };
-    assert.equal(readinessOf(deployment(behind)).kind, 'reconciling');
+    assert.equal(fooReadiness(deployment(behind)).kind, 'reconciling');
   });
 
   it('has the available replicas, the selector and the generation', () => {
