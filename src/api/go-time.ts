@@ -49,6 +49,8 @@ const RANGES: Readonly<Record<string, readonly [name: string, min: number, max: 
  * @returns the moment, or the text of Go's error
  */
 export function parseGoTime(text: string, layout: TimeLayout): Moment | string {
+  const encoded = layout === 'seconds' ? encodedSeconds(text) : undefined;
+  if (encoded !== undefined) return { seconds: encoded, nanos: 0 };
   const numbers: number[] = [];
   let rest = text;
   const failure = (element: string) =>
@@ -86,6 +88,17 @@ export function parseGoTime(text: string, layout: TimeLayout): Moment | string {
     seconds: date.getTime() / 1000 - (sign === '-' ? -offset : offset),
     nanos: Number(digits.slice(1, 10).padEnd(9, '0')),
   };
+}
+
+const ENCODED = /^\d{4}-\d\d-\d\dT\d\d:\d\d:\d\dZ$/;
+
+/** Returns the seconds of a time as Go encodes it, undefined for other texts. Most times of an object were encoded by the server. */
+function encodedSeconds(text: string): number | undefined {
+  if (!ENCODED.test(text)) return undefined;
+  const ms = Date.parse(text);
+  // `Date` accepts 30 February and the hour 24.
+  const isExact = !Number.isNaN(ms) && new Date(ms).toISOString().startsWith(text.slice(0, -1));
+  return isExact ? ms / 1000 : undefined;
 }
 
 /**

@@ -123,7 +123,7 @@ async function decodeObjectOf(
       : unprocessablePatch(definition, patched, message);
   if (type === STRATEGIC_PATCH) requireConvertible(definition, result, toError);
   else requireApiVersion(call, patched, toError);
-  const { object, strictErrors } = decodePatched(call, patched);
+  const { object, strictErrors } = decodePatched(call, patched, undefined, live);
   const prefix = type === JSON_PATCH ? 'json patch ' : '';
   const duplicates = duplicatesOf(call).map((duplicate) => `${prefix}${duplicate}`);
   reportStrictErrors(call, duplicates, strictErrors, (message) => {
@@ -286,10 +286,11 @@ export function decodePatched(
   { definition, request }: Call,
   patched: unknown,
   toError?: (why: string) => Error,
+  live?: StoredObject,
 ): { object: ApiObject; strictErrors: string[] } {
   if (!isRecord(patched))
     throw unprocessablePatch(definition, patched, 'the result of the patch is not an object');
-  const { object, strictErrors } = decodeObject(patched, definition, 'patch', toError);
+  const { object, strictErrors } = decodeObject(patched, definition, 'patch', toError, live);
   // As upstream, which sorts the keys of the result, except those of values in a JSON patch.
   if (!definition.custom && contentType(request) !== JSON_PATCH) strictErrors.sort();
   return { object, strictErrors };

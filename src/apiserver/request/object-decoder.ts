@@ -10,6 +10,7 @@ import type {
   ResourceDefinition,
   StoredObject,
 } from '../objects/resource-definition.ts';
+import { shallowCopy } from '../objects/resource-definition.ts';
 import { duplicateFields, readObject, strictDuplicates, unrecognized } from './request-body.ts';
 import type { FieldError } from '../../api/field-error.ts';
 import { fieldError } from '../../api/field-error.ts';
@@ -99,6 +100,7 @@ function requireVersion({ apiVersion }: ApiObject, definition: ResourceDefinitio
  *
  * @param from origin of the JSON object: a body or the result of a patch
  * @param toError returns the error for metadata that Go does not decode
+ * @param live the object that was patched, whose metadata is decoded if the patch has not changed it
  * @returns the object, and warnings such as `unknown field "spec.x"`
  * @throws {StatusError} 400 or 422 if it has another kind or is not an API object
  */
@@ -110,14 +112,18 @@ export function decodeObject(
     from === 'patch'
       ? unprocessablePatch(definition, body, why)
       : cannotBeHandled(definition, why, body),
+  live?: StoredObject,
 ): { object: ApiObject; strictErrors: string[] } {
   requireTexts(body, definition, from);
   if (definition.custom) requireCustomKind(body, definition, from, toError);
   else requireBuiltinKind(body, definition, from);
   const dropped: string[] = [];
-  const metadata = decodeMetadata(body['metadata'], definition, dropped, (why) =>
-    toError(definition.custom ? why : (decodingProblem(body, definition, from) ?? why)),
-  );
+  const metadata =
+    live && body['metadata'] === live.metadata
+      ? shallowCopy(live).metadata
+      : decodeMetadata(body['metadata'], definition, dropped, (why) =>
+          toError(definition.custom ? why : (decodingProblem(body, definition, from) ?? why)),
+        );
   const identity = {
     apiVersion: definition.custom ? shown(body['apiVersion'] ?? '') : apiVersionIn(definition),
     kind: definition.custom ? shown(body['kind']) : definition.kind,
