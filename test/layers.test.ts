@@ -80,7 +80,7 @@ const packageImporters: Record<string, readonly string[]> = {
   yaml: ['client/', 'codegen/', 'cli/'],
   'js-yaml': [
     'apiserver/discovery/openapi-protobuf.ts',
-    'apiserver/http/response-encoding.ts',
+    'apiserver/http/yaml-pieces.ts',
     'apiserver/json/yaml-text.ts',
     'apiserver/request/request-body.ts',
     'util/go-yaml.ts',

@@ -64,6 +64,13 @@ export function quantityNanos(text: string): bigint | undefined {
   return typeof quantity === 'string' ? undefined : nanosOf(quantity);
 }
 
+/** Whether an amount has no fraction. A text that is no quantity counts as 0. */
+export function isWholeQuantity(text: string): boolean {
+  const quantity = parse(text);
+  if (typeof quantity === 'string' || quantity.exponent >= 0) return true;
+  return nanosOf(quantity) % 10n ** 9n === 0n;
+}
+
 /** Returns `a + b` in the format of `a`; of `b` if `a` is 0. A text that is no quantity counts as 0. */
 export function addQuantities(a: string, b: string): string {
   return sum(parse(a), parse(b), 1n);
@@ -135,8 +142,11 @@ interface Scale {
   readonly format: Quantity['format'];
 }
 
+const UNITS: Scale = { exponent: 0, format: 'decimal' };
+
 function scaleOf(suffix: string): Scale | undefined {
-  const power = BINARY_SUFFIXES.findIndex((known) => known === suffix && known !== '');
+  if (suffix === '') return UNITS;
+  const power = BINARY_SUFFIXES.findIndex((known) => known === suffix);
   if (power > 0) return { exponent: power * 10, format: 'binary' };
   const decimal = DECIMAL_SUFFIXES.findIndex((known) => known === suffix);
   if (decimal >= 0) return { exponent: (decimal - 3) * 3, format: 'decimal' };

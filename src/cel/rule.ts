@@ -169,7 +169,7 @@ export function hasRules(schema: JsonSchema): boolean {
     (schema['x-kubernetes-validations']?.length ?? 0) > 0 ||
     (items !== undefined && hasRules(items)) ||
     (typeof values === 'object' && hasRules(values)) ||
-    Object.values(properties ?? {}).some(hasRules)
+    (properties !== undefined && Object.values(properties).some(hasRules))
   );
 }
 

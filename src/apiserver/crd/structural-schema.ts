@@ -5,6 +5,7 @@ import { CheckedObject, untilTooMany } from '../objects/checked-object.ts';
 import type { JsonObject } from '../../util/json-value.ts';
 import { objectIn, objectsIn, own, requireDepth, textIn } from '../../util/json-value.ts';
 import { pattern } from '../../cel/values/pattern.ts';
+import { oncePerObject } from '../../util/memo.ts';
 import { isRecord } from '../../util/values.ts';
 
 /**
@@ -37,14 +38,12 @@ export const UNSUPPORTED: readonly string[] = [
 export function isConvertible(schema: Readonly<JsonObject>): boolean {
   const { items, additionalProperties, not } = schema;
   if (Array.isArray(items) || UNSUPPORTED.some((key) => isNonZero(own(schema, key)))) return false;
-  const nested = [
-    ...Object.values(objectIn(schema, 'properties') ?? {}),
-    ...['allOf', 'anyOf', 'oneOf'].flatMap((key) => objectsIn(schema, key)),
-    items,
-    additionalProperties,
-    not,
-  ];
-  return nested.filter(isRecord).every(isConvertible);
+  // Without lists of all parts, because their number is not limited.
+  return (
+    [items, additionalProperties, not].every((part) => !isRecord(part) || isConvertible(part)) &&
+    ['allOf', 'anyOf', 'oneOf'].every((key) => objectsIn(schema, key).every(isConvertible)) &&
+    propertiesOf(schema).every(([, field]) => isConvertible(field))
+  );
 }
 
 type Level = 'root' | 'item' | 'field';
@@ -235,13 +234,17 @@ export function propertyPath(path: string, name: string): string {
 }
 
 /** Returns the schemas of declared fields of an unvalidated schema. */
-export function propertiesOf(schema: Readonly<JsonObject>): [name: string, schema: JsonObject][] {
+export function propertiesOf(
+  schema: Readonly<JsonObject>,
+): readonly (readonly [name: string, schema: JsonObject])[] {
   const properties = objectIn(schema, 'properties');
-  if (!properties) return [];
-  return Object.entries(properties).filter((entry): entry is [string, JsonObject] =>
-    isRecord(entry[1]),
-  );
+  return properties ? fieldsOf(properties) : [];
 }
+
+/** Each check of a schema needs them again. */
+const fieldsOf = oncePerObject((properties: Readonly<JsonObject>) =>
+  Object.entries(properties).filter((entry): entry is [string, JsonObject] => isRecord(entry[1])),
+);
 
 /** Returns the schemas of declared fields with their paths. */
 export function schemaFieldsOf(schema: CheckedObject): [name: string, schema: CheckedObject][] {

@@ -1,5 +1,5 @@
 import type { ListState } from '../operations/call.ts';
-import { dump } from 'js-yaml';
+import { nextTurn } from '../../util/next-turn.ts';
 import { concatBytes, utf8Bytes, utf8Text } from '../../util/bytes.ts';
 import type { HttpRequest, HttpResponse } from '../../util/http.ts';
 import { listBody } from './list-body.ts';
@@ -13,6 +13,7 @@ import {
 } from '../request/negotiation.ts';
 import { PROTOBUF_TYPE, encodeBody } from '../protobuf/protobuf-body.ts';
 import { completeResponse, jsonResponse, streamResponse } from './response.ts';
+import { yamlPieces } from './yaml-pieces.ts';
 import type { StatusError } from '../objects/status-error.ts';
 
 /** Returns an object as the client accepts it. */
@@ -114,5 +115,11 @@ async function* yamlOf(
   const chunks: Uint8Array[] = [];
   for await (const chunk of json) chunks.push(chunk);
   const value: unknown = JSON.parse(utf8Text(concatBytes(chunks)));
-  yield utf8Bytes(dump(value, { noRefs: true, sortKeys: true, lineWidth: -1, seqNoIndent: true }));
+  let isFirst = true;
+  for (const piece of yamlPieces(value)) {
+    // Others proceed between the pieces of a large response.
+    if (!isFirst) await nextTurn();
+    isFirst = false;
+    yield utf8Bytes(piece);
+  }
 }

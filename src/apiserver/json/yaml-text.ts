@@ -9,7 +9,7 @@ import {
 import type { Event } from 'js-yaml';
 import { MAX_DUPLICATES } from './go-json.ts';
 import { GO_YAML, goYamlBoolean } from '../../util/go-yaml.ts';
-import { MAX_DEPTH, WidthError } from '../../util/json-value.ts';
+import { MAX_DEPTH, requireDepth, WidthError } from '../../util/json-value.ts';
 
 /** The content of a YAML text. */
 export interface YamlText {
@@ -23,13 +23,17 @@ export interface YamlText {
  * Takes time linear in the length. Rejects aliases, because a few lines can expand to gigabytes.
  *
  * @throws {YAMLException} if it is malformed
+ * @throws {NestingError} if it is nested more deeply than `MAX_DEPTH`
  * @throws {WidthError} if it has more than `maxValues` members and items
  */
 export function parseYaml(source: string, maxValues: number = Infinity): YamlText {
   // One more level, so that deep YAML gets the same error as deep JSON.
   const events = parseEvents(source, { maxDepth: MAX_DEPTH + 1 });
   let nodes = 0;
+  let depth = 0;
   for (const event of events) {
+    if (event.type === EVENT_ID.MAPPING || event.type === EVENT_ID.SEQUENCE) requireDepth(++depth);
+    else if (event.type === EVENT_ID.POP && depth > 0) depth--;
     if (event.type === EVENT_ID.SCALAR) requireCharacters(source, event);
     // A member has two nodes, its key and its value. The document has its own end.
     if (event.type !== EVENT_ID.POP && ++nodes > 2 * maxValues + 2) throw new WidthError(maxValues);

@@ -6,11 +6,11 @@ import { inspectJson, goTypeOf } from '../json/go-json.ts';
 import type { ExpectedKind } from '../protobuf/protobuf-body.ts';
 import { PROTOBUF_TYPE, decodeProtobufBody, messageOfKind } from '../protobuf/protobuf-body.ts';
 import { NestingError, requireShallow, WidthError } from '../../util/json-value.ts';
+import { oncePerObject } from '../../util/memo.ts';
 import { isRecord } from '../../util/values.ts';
 import { toHex, utf8Bytes, utf8Length } from '../../util/bytes.ts';
 import type { StatusError } from '../objects/status-error.ts';
 import { badRequest, tooLarge, unsupportedMediaType } from '../objects/status-error.ts';
-import type { YamlText } from '../json/yaml-text.ts';
 import { parseYaml } from '../json/yaml-text.ts';
 
 /** Maximum body size of a request, in bytes. */
@@ -95,18 +95,20 @@ export function readObject(request: HttpRequest, expected: ExpectedKind): Record
   const type = contentType(request);
   const message = messageOfKind(expected);
   if (message && type === PROTOBUF_TYPE) {
-    return shallow(() => decodeProtobufBody(bodyBytes(request), expected, message, MAX_VALUES));
+    return bounded(() =>
+      shallow(decodeProtobufBody(bodyBytes(request), expected, message, MAX_VALUES)),
+    );
   }
   if (type !== 'application/json' && type !== YAML_TYPE) {
     throw unsupportedMediaType([...BODY_TYPES, PROTOBUF_TYPE]);
   }
   const text = bodyText(request);
   const toError = (why: string) => unrecognized(expected, why, text);
-  const value = shallow(() =>
+  const value = bounded(() =>
     type === 'application/json'
       ? jsonOf(text, (why) => toError(`couldn't get version/kind; json parse error: ${why}`))
       : // As upstream, whose decoder reports the first problem of the JSON that it has converted.
-        withSortedKeys(yamlOf(text, (why) => toError(`yaml: ${why}`))),
+        withSortedKeys(yamlOf(request, text, (why) => toError(`yaml: ${why}`))),
   );
   // As upstream, where null is an object without fields.
   if (value === null) return {};
@@ -132,7 +134,7 @@ export function readObject(request: HttpRequest, expected: ExpectedKind): Record
  */
 export function readJsonPatch(request: HttpRequest): unknown {
   const toError = () => badRequest('invalid JSON patch');
-  return shallow(() => jsonOf(bodyText(request), toError));
+  return bounded(() => jsonOf(bodyText(request), toError));
 }
 
 /** Parses the body of an apply patch: YAML, of which JSON is a subset. */
@@ -142,7 +144,7 @@ export function readApplyPatch(request: HttpRequest): unknown {
   const what = text.startsWith('{')
     ? 'error decoding patch: error converting YAML to JSON'
     : 'error encoding patch';
-  return shallow(() => yamlOf(text, (why) => badRequest(`${what}: yaml: ${why}`)));
+  return bounded(() => yamlOf(request, text, (why) => badRequest(`${what}: yaml: ${why}`)));
 }
 
 /**
@@ -162,7 +164,7 @@ export function duplicateFields(
   if (type === YAML_TYPE || isApplyPatch(type)) {
     // Most YAML is JSON, which is faster to inspect.
     const isUnique = jsonIn(text) !== undefined && inspectJson(text).strictErrors.length === 0;
-    return isUnique ? [] : parseYaml(text).duplicates;
+    return isUnique ? [] : yamlIn(request).duplicates;
   }
   if (unknown.length === 0 && decoded && JSON.stringify(decoded) === text.trimEnd()) return [];
   return inspectJson(text, unknown).strictErrors;
@@ -243,7 +245,7 @@ function endOfString(text: string, start: number): number {
 function jsonOf(text: string, toError: (why: string) => Error): unknown {
   requireNarrow(text);
   try {
-    return JSON.parse(withoutLoneSurrogates(text)) as unknown;
+    return shallow(JSON.parse(withoutLoneSurrogates(text)));
   } catch (cause) {
     if (!(cause instanceof SyntaxError)) throw cause;
     throw toError(inspectJson(text).problem ?? cause.message);
@@ -251,13 +253,9 @@ function jsonOf(text: string, toError: (why: string) => Error): unknown {
 }
 
 /** Parses JSON, or the first document of YAML. Tries JSON first, which is faster. */
-function yamlOf(text: string, toError: (why: string) => Error): unknown {
-  return jsonIn(text) ?? yamlText(text, toError).documents[0] ?? null;
-}
-
-function yamlText(text: string, toError: (why: string) => Error): YamlText {
+function yamlOf(request: HttpRequest, text: string, toError: (why: string) => Error): unknown {
   try {
-    return parseYaml(text, MAX_VALUES);
+    return jsonIn(text) ?? yamlIn(request).documents[0] ?? null;
   } catch (cause) {
     if (!(cause instanceof YAMLException)) throw cause;
     const { reason, mark } = cause;
@@ -265,12 +263,15 @@ function yamlText(text: string, toError: (why: string) => Error): YamlText {
   }
 }
 
+/** Parses YAML once: its duplicate keys are in a later step. */
+const yamlIn = oncePerObject((request: HttpRequest) => parseYaml(bodyText(request), MAX_VALUES));
+
 /** Parses JSON, which most clients send as YAML. Returns undefined if the text is not JSON. */
 function jsonIn(text: string): unknown {
   if (!text.startsWith('{')) return undefined;
   requireNarrow(text);
   try {
-    return JSON.parse(withoutLoneSurrogates(text)) as unknown;
+    return shallow(JSON.parse(withoutLoneSurrogates(text)));
   } catch (error) {
     // The text may be YAML in flow style.
     if (error instanceof SyntaxError) return undefined;
@@ -278,11 +279,15 @@ function jsonIn(text: string): unknown {
   }
 }
 
-function shallow<T>(read: () => T): T {
+function shallow<T>(value: T): T {
+  requireShallow(value, MAX_VALUES);
+  return value;
+}
+
+/** Returns the errors of the API for a value that is too wide or too deep. */
+function bounded<T>(read: () => T): T {
   try {
-    const value = read();
-    requireShallow(value, MAX_VALUES);
-    return value;
+    return read();
   } catch (cause) {
     if (cause instanceof WidthError) throw tooLarge(cause.message);
     if (cause instanceof NestingError) throw badRequest(cause.message);

@@ -1,7 +1,12 @@
 import type { JsonObject } from '../../../util/json-value.ts';
 import { objectIn, textIn } from '../../../util/json-value.ts';
 import { nameProblems, qualifiedNameProblems } from '../../../api/object-names.ts';
-import { addQuantities, compareQuantities, quantityNanos } from '../../../api/quantity.ts';
+import {
+  addQuantities,
+  compareQuantities,
+  isWholeQuantity,
+  quantityNanos,
+} from '../../../api/quantity.ts';
 import { Memo } from '../../../util/memo.ts';
 import { CheckedObject } from '../../objects/checked-object.ts';
 
@@ -45,24 +50,24 @@ export function validateAmounts(
   validateName: (resources: CheckedObject, field: string, name: string) => void,
 ): void {
   const limits = resources.in('limits').value;
+  let hasPages = false;
   for (const list of ['limits', 'requests'] as const) {
     const amounts = resources.in(list).value;
-    for (const name of Object.keys(amounts)) {
+    for (const [name, value] of Object.entries(amounts)) {
       const field = `${list}[${name}]`;
-      const amount = textIn(amounts, name);
+      const amount = typeof value === 'string' ? value : '';
       validateName(resources, field, name);
       validateAmount(resources, field, name, amount);
       if (list === 'requests') validateRequest(resources, name, amount, textIn(limits, name));
-      const page = name.startsWith(HUGE_PAGES) ? quantityNanos(name.slice(HUGE_PAGES.length)) : 0n;
+      if (!name.startsWith(HUGE_PAGES)) continue;
+      hasPages = true;
+      const page = quantityNanos(name.slice(HUGE_PAGES.length));
       if (page && (quantityNanos(amount) ?? 0n) % page !== 0n) {
         resources.invalid(field, `${amount} is not positive integer multiple of ${name}`, amount);
       }
     }
   }
   const requests = resources.in('requests').value;
-  const hasPages = [limits, requests].some((amounts) =>
-    Object.keys(amounts).some((name) => name.startsWith(HUGE_PAGES)),
-  );
   const has = (name: string) => Object.hasOwn(limits, name) || Object.hasOwn(requests, name);
   if (hasPages && !has('cpu') && !has('memory')) {
     resources.forbidden('', 'HugePages require cpu or memory');
@@ -80,8 +85,7 @@ export function validateAmount(
     holder.invalid(field, 'must be greater than or equal to 0', amount);
   }
   if (!COUNTS.includes(name) && !isExtended(name)) return;
-  const nanos = quantityNanos(amount) ?? 0n;
-  if (nanos % 1_000_000_000n !== 0n) holder.invalid(field, 'must be an integer', amount);
+  if (!isWholeQuantity(amount)) holder.invalid(field, 'must be an integer', amount);
 }
 
 function validateRequest(

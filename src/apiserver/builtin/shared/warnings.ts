@@ -1,4 +1,4 @@
-import { quantityNanos } from '../../../api/quantity.ts';
+import { isWholeQuantity } from '../../../api/quantity.ts';
 import type { CheckedObject } from '../../objects/checked-object.ts';
 import { ipWarnings } from './addresses.ts';
 
@@ -72,7 +72,7 @@ export function claimWarnings(spec: CheckedObject): string[] {
 
 export function byteWarnings(resources: CheckedObject, list: string, name: string): string[] {
   const value = resources.in(list).text(name);
-  if ((quantityNanos(value) ?? 0n) % 1_000_000_000n === 0n) return [];
+  if (isWholeQuantity(value)) return [];
   return [
     `${resources.at(list)}[${name}]: fractional byte value ${JSON.stringify(value)} is invalid, must be an integer`,
   ];
