@@ -12,11 +12,16 @@
  *   --save           adds the detected faults of a sample to the lists; with --list, updates the symbols
  *                    and files of faults whose code was renamed or moved
  *   --unit           runs unit tests only, without conformance tests, simulations and stories
+ *   --record         first records which lines each test file executes, in some minutes. Later runs, with and without
+ *                    this option, only run the tests that execute the changed line. After a change of a file, all tests
+ *                    that import it are run again
+ *   --help           prints this text
  *
  * Works on copies of the tree in a temporary folder, two faults at a time. Exits with 1 if a fault survived or
  * its code no longer exists, and with 2 if the check failed: a listed fault does not compile, or tests fail
  * without a fault.
  */
+import { readFileSync } from 'node:fs';
 import { mkdtemp, rm, writeFile } from 'node:fs/promises';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
@@ -33,6 +38,7 @@ import {
   readList,
   titleOf,
 } from './mutants/faults.ts';
+import { ExecutedLines } from './mutants/executed.ts';
 import { interval, oneOfEachLine, sampleOf } from './mutants/sample.ts';
 import { testsOf } from './mutants/tests-of.ts';
 import type { Kind } from './mutants/tests-of.ts';
@@ -54,6 +60,8 @@ const { values: options, positionals } = parseArgs({
     seed: { type: 'string', default: '1' },
     save: { type: 'boolean', default: false },
     unit: { type: 'boolean', default: false },
+    record: { type: 'boolean', default: false },
+    help: { type: 'boolean', default: false },
   },
 });
 const wanted = positionals.map((argument) => argument.replace(/^(?:\.\/)?src\/|\/$/g, ''));
@@ -73,6 +81,12 @@ try {
 
 /** Returns false if a fault survived or its code no longer exists. */
 async function main(): Promise<boolean> {
+  if (options.help) {
+    const [, text = ''] =
+      /\/\*\*\n(.*?)\n \*\//s.exec(readFileSync(import.meta.filename, 'utf8')) ?? [];
+    console.log(text.replaceAll(/^ \* ?/gm, ''));
+    return true;
+  }
   if (options.sample !== undefined) return await plantSample(Number(options.sample));
   const { faults, lost } = locateListed();
   for (const entry of lost) console.log(`LOST      ${titleOf(entry)}`);
@@ -166,6 +180,9 @@ async function plant(faults: readonly Fault[]): Promise<Outcome> {
       `The compiler rejects listed faults; correct or remove them:\n${lines.join('\n')}`,
     );
   }
+  const executed = options.record
+    ? await ExecutedLines.record(stop.signal)
+    : await ExecutedLines.load();
   const trial = new Trial(stop.signal);
   const startedMs = performance.now();
   const pending = [...faults];
@@ -176,7 +193,9 @@ async function plant(faults: readonly Fault[]): Promise<Outcome> {
       const kinds = options.unit
         ? UNIT
         : ([...UNIT, 'conformance', 'simulation', 'stories'] as const);
-      const groups = testsOf(fault.file, kinds);
+      const groups = testsOf(fault.file, kinds)
+        .map((files) => executed.testsOf(fault.file, fault.line, files))
+        .filter((files) => files.length > 0);
       const verdict = await trial.verdictOn(fault, tree, groups);
       report(fault, verdict);
       if (verdict.kind === 'killed') killed.push(fault);
