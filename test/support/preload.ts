@@ -11,6 +11,7 @@
  */
 import { createRequire, enableCompileCache } from 'node:module';
 import { isMainThread } from 'node:worker_threads';
+import { limitAbortListeners } from './abort-listeners.ts';
 import { boundThisProcess } from './bounds.ts';
 import { COMPILE_CACHE } from './compile-cache.ts';
 import type * as AsyncHooks from 'node:async_hooks';
@@ -40,7 +41,10 @@ asyncHooks.createHook = (callbacks) => {
 
 const isTestFile = process.env['NODE_TEST_CONTEXT'] !== undefined;
 const runsAllFiles = process.execArgv.includes('--test-isolation=none');
-if (isMainThread && (isTestFile || runsAllFiles)) boundThisProcess();
+if (isMainThread && (isTestFile || runsAllFiles)) {
+  boundThisProcess();
+  limitAbortListeners();
+}
 
 if (isTestFile) {
   const fail = () => {

@@ -21,7 +21,7 @@ export class Replicas extends Simulation {
     });
     this.replicas.push(replica);
     this.onEnd(async () => {
-      if (replica.wasKilled) return;
+      if (replica.wasKilled) return this.leaveTimers();
       replica.resume();
       replica.network('up');
       replica.stop();

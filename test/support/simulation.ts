@@ -1,3 +1,4 @@
+import assert from 'node:assert/strict';
 import { ApiServer } from '../../src/apiserver/api-server.ts';
 import type { ApiServerOptions } from '../../src/apiserver/api-server-options.ts';
 import type { ManagerConfig } from '../../src/cli/commands/run.ts';
@@ -36,6 +37,7 @@ export class Simulation extends TestCluster {
   protected readonly quietMs = 2000;
   protected readonly clock = new FakeClock();
   protected readonly random: () => number;
+  #leavesTimers = false;
 
   constructor(seed: number = 1) {
     super();
@@ -49,6 +51,17 @@ export class Simulation extends TestCluster {
     });
     this.client = this.clientOver(this.server.handler, TEST_AGENT);
     this.daemonClient = this.clientOver(this.server.handler, 'daemon');
+  }
+
+  /** Rejects, too, if a timer is left after everything has stopped. */
+  override async end(): Promise<void> {
+    await super.end();
+    if (!this.#leavesTimers) assert.equal(this.clock.pending, 0, 'timers are left');
+  }
+
+  /** A process was killed, whose timers are left. */
+  protected leaveTimers(): void {
+    this.#leavesTimers = true;
   }
 
   /** Clock of the daemons. */

@@ -37,6 +37,7 @@ const TOLERANCE = 1e-6;
  * Rules for all requests of our programs:
  *
  * - a DELETE names one object and carries the precondition of its uid;
+ * - a patch carries the uid, except those of events and applies;
  * - a write to finalizers or owner references carries uid and resourceVersion;
  * - a write of a daemon has a field manager;
  * - a client does not retry after a 4xx, except after 429, and once after 401;
@@ -103,7 +104,7 @@ export class WireRules {
     const broken = [
       this.#repeated(),
       deletedWithoutUid(request),
-      finalizersWithoutVersion(request),
+      withoutPrecondition(request),
       userAgent === CLUSTER_AGENT ? undefined : unmanaged(request),
     ];
     for (const problem of broken) {
@@ -140,10 +141,11 @@ function deletedWithoutUid({ method, path, body }: HttpRequest): string | undefi
 /** List fields that a write replaces as a whole, which could remove concurrent additions. */
 const GUARDED = /finalizers|ownerReferences/;
 
-function finalizersWithoutVersion({ method, headers, body }: HttpRequest): string | undefined {
+function withoutPrecondition({ method, path, headers, body }: HttpRequest): string | undefined {
   if (method === 'PUT') return versionless(record(parse(body)['metadata']));
   if (method !== 'PATCH') return undefined;
   const patch: unknown = JSON.parse(text(body));
+  if (path.includes('/events/')) return undefined;
   if (Array.isArray(patch)) {
     const operations = patch.map(record);
     if (!operations.some(({ path: at }) => GUARDED.test(String(at)))) return undefined;
@@ -153,6 +155,7 @@ function finalizersWithoutVersion({ method, headers, body }: HttpRequest): strin
   // An apply does not remove entries of others.
   if (headers['content-type']?.includes('apply-patch')) return undefined;
   const metadata = record(record(patch)['metadata']);
+  if (typeof metadata['uid'] !== 'string') return 'patches without the uid';
   return Object.keys(metadata).some((field) => GUARDED.test(field))
     ? versionless(metadata)
     : undefined;

@@ -1,3 +1,4 @@
+import assert from 'node:assert/strict';
 import type { Delta } from '../../../src/cache/delta-queue.ts';
 import { Informer } from '../../../src/cache/informer.ts';
 import type { EventHandler } from '../../../src/cache/event-handler.ts';
@@ -54,7 +55,7 @@ export function reflectorFixture(
     shown: () => shown(lines),
     reflector,
     deltas,
-    ...life((signal) => reflector.run(signal)),
+    ...life(clock, (signal) => reflector.run(signal)),
   };
 }
 
@@ -85,7 +86,7 @@ export function informerFixture(
     lines,
     shown: () => shown(lines),
     informer,
-    ...life((signal) => informer.run(signal)),
+    ...life(clock, (signal) => informer.run(signal)),
   };
 }
 
@@ -128,7 +129,7 @@ function shown(lines: readonly LogLine[]): string[] {
     .map(({ message }) => message);
 }
 
-function life(run: (signal: AbortSignal) => Promise<void>) {
+function life(clock: FakeClock, run: (signal: AbortSignal) => Promise<void>) {
   const controller = new AbortController();
   let running: Promise<void> = Promise.resolve();
   return {
@@ -139,6 +140,7 @@ function life(run: (signal: AbortSignal) => Promise<void>) {
     stop: async (): Promise<void> => {
       controller.abort(new Error('the test is over'));
       await running;
+      assert.equal(clock.pending, 0, 'timers are left');
     },
   };
 }

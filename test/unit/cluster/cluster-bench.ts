@@ -1,3 +1,4 @@
+import assert from 'node:assert/strict';
 import { DEPLOYMENTS, EVENTS, NODES, PODS } from '../../../src/api/builtin.ts';
 import type { Deployment, Event, Pod } from '../../../src/api/builtin.ts';
 import type { Draft, KubernetesObject } from '../../../src/api/object.ts';
@@ -9,7 +10,9 @@ import { HttpClient } from '../../../src/client/http-client.ts';
 import { Cluster } from '../../../src/cluster/cluster.ts';
 import type { ClusterOptions } from '../../../src/cluster/cluster.ts';
 import { FakeClock } from '../../../src/util/fake-clock.ts';
+import type { HttpHandler } from '../../../src/util/http.ts';
 import { silentLogger } from '../../../src/util/logger.ts';
+import { CLUSTER_AGENT, WireRules } from '../../support/wire-rules.ts';
 
 export const NAMESPACE = 'default';
 
@@ -25,12 +28,15 @@ export class ClusterBench {
     server: 'https://test',
     clock: this.clock,
   });
+  /** Rules for the requests of the cluster controllers, checked at the end. */
+  readonly #wire = new WireRules();
   readonly #stop = new AbortController();
   #cluster: Cluster | undefined;
   #running: Promise<void> = Promise.resolve();
 
-  async start(options: ClusterOptions = {}, client: Client = this.client): Promise<void> {
+  async start(options: ClusterOptions = {}, given?: Client): Promise<void> {
     const { clock } = this;
+    const client = given ?? this.#clientOver(this.server.handler);
     this.#cluster = new Cluster({ client, clock, log: silentLogger }, options);
     this.#running = this.#cluster.run(this.#stop.signal);
     await this.pass(1000);
@@ -39,21 +45,26 @@ export class ClusterBench {
   /** Returns a client whose lists and watches of all namespaces contain no objects of `resource`. */
   blindTo(resource: Resource): Client {
     const path = collectionPath(resource);
-    return new HttpClient({
-      handler: (request) => {
-        const isHidden = request.path.startsWith(`${path}?`);
-        const selector = isHidden ? '&labelSelector=none' : '';
-        return this.server.handler({ ...request, path: request.path + selector });
-      },
-      server: 'https://test',
-      clock: this.clock,
+    return this.#clientOver((request) => {
+      const isHidden = request.path.startsWith(`${path}?`);
+      const selector = isHidden ? '&labelSelector=none' : '';
+      return this.server.handler({ ...request, path: request.path + selector });
     });
+  }
+
+  #clientOver(handler: HttpHandler): Client {
+    const { clock } = this;
+    const checked = this.#wire.around(handler);
+    const options = { server: 'https://test', clock, userAgent: CLUSTER_AGENT };
+    return this.#wire.follow(new HttpClient({ handler: checked, ...options }));
   }
 
   async end(): Promise<void> {
     this.#stop.abort();
     await this.pass(1000);
     await this.#running;
+    assert.equal(this.clock.pending, 0, 'timers are left');
+    this.#wire.assertKept();
   }
 
   async pass(ms: number): Promise<void> {
