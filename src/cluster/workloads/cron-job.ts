@@ -61,7 +61,7 @@ export function cronJobs(deps: ClusterDeps): Controller {
       const cron = cache.lister.get(key);
       if (!cron?.spec || cron.metadata.deletionTimestamp !== undefined) return done();
       const owned = jobs.lister.byIndex(OWNER_INDEX, cron.metadata.uid).toSorted(byAge);
-      const active = owned.filter((job) => !finishedCondition(job));
+      let active = owned.filter((job) => !finishedCondition(job));
       for (const job of owned) {
         const finished = finishedCondition(job);
         const wasActive = cron.status?.active?.some(({ uid }) => uid === job.metadata.uid);
@@ -100,6 +100,7 @@ export function cronJobs(deps: ClusterDeps): Controller {
         } else {
           if (concurrencyPolicy === 'Replace') {
             await forEachObject(active, (job) => remove(cron, job, context));
+            active = [];
           }
           await start(cron, scheduledMs, context);
           startedMs = scheduledMs;

@@ -100,6 +100,67 @@ describe('The scheduler', () => {
     ]);
   });
 
+  it('binds a Pod whose host ports no other Pod of the node uses', async () => {
+    const hostPort = (hostIP: string, protocol: string) => ({
+      containers: [
+        {
+          name: 'a',
+          image: 'nginx',
+          ports: [{ containerPort: 80, hostPort: 8080, hostIP, protocol }],
+        },
+      ],
+    });
+    await bench.createPod('first', hostPort('10.0.0.1', 'TCP'));
+    await bench.pass(2000);
+    const others = [
+      ['udp', hostPort('10.0.0.1', 'UDP')],
+      ['other-address', hostPort('10.0.0.2', 'TCP')],
+      ['same', hostPort('10.0.0.1', 'TCP')],
+      ['all-addresses', hostPort('0.0.0.0', 'TCP')],
+      ['all-addresses-udp', hostPort('', 'UDP')],
+    ] as const;
+    for (const [name, spec] of others) await bench.createPod(name, spec);
+    await bench.pass(2000);
+    const bound = await Promise.all(others.map(async ([name]) => [name, await nodeOf(name)]));
+    assert.deepEqual(Object.fromEntries(bound), {
+      udp: 'node-1',
+      'other-address': 'node-1',
+      same: undefined,
+      'all-addresses': undefined,
+      'all-addresses-udp': undefined,
+    });
+    assert.match((await scheduled('same'))?.message ?? '', /didn't have free ports for the/);
+  });
+
+  it('compares labels of a node as the operators of its affinity say', async () => {
+    await bench.merge(NODES, 'node-1', { metadata: { labels: { zone: '3' } } });
+    const expressions = [
+      ['zone', 'In', ['3', '4']],
+      ['zone', 'NotIn', ['4']],
+      ['rack', 'NotIn', ['4']],
+      ['zone', 'Exists', undefined],
+      ['rack', 'DoesNotExist', undefined],
+      ['zone', 'Gt', ['2']],
+      ['zone', 'Lt', ['4']],
+      ['zone', 'In', ['4']],
+      ['rack', 'In', ['4']],
+      ['rack', 'Exists', undefined],
+      ['zone', 'DoesNotExist', undefined],
+      ['zone', 'Gt', ['3']],
+      ['zone', 'Lt', ['3']],
+      ['rack', 'Lt', ['3']],
+    ] as const;
+    for (const [index, [key, operator, values]] of expressions.entries()) {
+      await bench.createPod(`p-${index}`, required([{ key, operator, values }]));
+    }
+    await bench.pass(2000);
+    const nodes = await Promise.all(expressions.map((_, index) => nodeOf(`p-${index}`)));
+    assert.deepEqual(nodes, [
+      ...Array.from({ length: 7 }, () => 'node-1'),
+      ...Array.from({ length: 7 }, () => undefined),
+    ]);
+  });
+
   it('binds a pending Pod when a cordoned node becomes schedulable', async () => {
     await bench.merge(NODES, 'node-1', { spec: { unschedulable: true } });
     await bench.createPod('web');

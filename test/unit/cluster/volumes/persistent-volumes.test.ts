@@ -85,7 +85,11 @@ describe('A PersistentVolume', () => {
       await bench.client.delete(PERSISTENT_VOLUME_CLAIMS, { namespace: NAMESPACE, name });
     }
     await bench.pass(2000);
+    // Another claim of the name does not get the data.
+    await createClaim('one', '1Gi');
+    await bench.pass(2000);
     assert.deepEqual(await phases(), { kept: ['Released', 'one'] });
+    assert.equal((await claim('one')).spec?.volumeName, undefined);
     await bench.client.delete(PERSISTENT_VOLUMES, { name: 'kept' });
     await bench.pass(2000);
     await assert.rejects(bench.client.get(PERSISTENT_VOLUMES, { name: 'kept' }), (error) =>

@@ -18,8 +18,9 @@ describe('A CronJob', () => {
   const create = (command: string[], spec: object = {}) => {
     const containers = [{ name: 'app', image: 'busybox', command }];
     const template = { spec: { restartPolicy: 'Never', containers } };
+    const jobTemplate = { spec: { backoffLimit: 0, template } };
     return bench.create(CRON_JOBS, 'cron', {
-      spec: { schedule: '* * * * *', jobTemplate: { spec: { template } }, ...spec },
+      spec: { schedule: '* * * * *', jobTemplate, ...spec },
     });
   };
   const names = async () => (await bench.list(JOBS)).map(({ metadata }) => metadata.name);
@@ -62,6 +63,55 @@ describe('A CronJob', () => {
     const [second, ...others] = await names();
     assert.deepEqual(others, []);
     assert.notEqual(second, first);
+    assert.deepEqual(await bench.events('cron'), [
+      `SuccessfulCreate Created job ${first}`,
+      `SuccessfulDelete Deleted job ${first}`,
+      `SuccessfulCreate Created job ${second}`,
+    ]);
+  });
+
+  for (const [command, limits, kept] of [
+    ['true', {}, 3],
+    ['false', {}, 1],
+    ['true', { successfulJobsHistoryLimit: 0, failedJobsHistoryLimit: 2 }, 0],
+    ['false', { successfulJobsHistoryLimit: 0, failedJobsHistoryLimit: 2 }, 2],
+  ] as const) {
+    it(`keeps ${kept} Jobs whose command is ${command}, with ${JSON.stringify(limits)}`, async () => {
+      await create([command], limits);
+      await bench.pass(5.5 * MINUTE_MS);
+      assert.equal((await names()).length, kept);
+    });
+  }
+
+  for (const [startingDeadlineSeconds, started] of [
+    [undefined, 1],
+    [40, 1],
+    [20, 0],
+  ] as const) {
+    it(`starts ${started} Jobs 30 s after the last time, with a deadline of ${startingDeadlineSeconds} s`, async () => {
+      await bench.pass(MINUTE_MS - (bench.clock.now() % MINUTE_MS));
+      await create(['true'], { suspend: true, startingDeadlineSeconds });
+      await bench.pass(3.5 * MINUTE_MS);
+      await bench.merge(CRON_JOBS, 'cron', { spec: { suspend: false } });
+      await bench.pass(1000);
+      assert.equal((await names()).length, started);
+    });
+  }
+
+  it('accepts a Job of the next name, and reports a failure', async () => {
+    await bench.pass(MINUTE_MS - (bench.clock.now() % MINUTE_MS));
+    const minute = bench.clock.now() / MINUTE_MS;
+    const containers = [{ name: 'app', image: 'busybox' }];
+    const template = { spec: { restartPolicy: 'Never', containers } };
+    await bench.create(JOBS, `cron-${minute + 1}`, { spec: { template } });
+    await create(['true']);
+    await bench.pass(MINUTE_MS);
+    assert.deepEqual(await bench.events('cron'), []);
+    bench.server.faults.failNext({ method: 'POST', resource: 'jobs' }, 500);
+    await bench.pass(MINUTE_MS + 2000);
+    const [failure, ...others] = await bench.events('cron');
+    assert.match(failure ?? '', /^FailedCreate Error creating job: /);
+    assert.ok(others.includes(`SuccessfulCreate Created job cron-${minute + 2}`));
   });
 
   it('reports a running Job that a client deleted', async () => {
