@@ -21,13 +21,22 @@ const LOGGING = {
 
 let server: ApiServer;
 let client: Client;
+/** Paths of the writes. */
+let writes: string[];
 let printed: string[];
 let warned: string[];
 
 describe('crd-controller apply', () => {
   beforeEach(() => {
     server = new ApiServer();
-    client = new HttpClient({ handler: server.handler, server: 'in-process' });
+    writes = [];
+    client = new HttpClient({
+      handler: (request) => {
+        if (request.method !== 'GET') writes.push(request.path);
+        return server.handler(request);
+      },
+      server: 'in-process',
+    });
     printed = [];
     warned = [];
   });
@@ -87,6 +96,43 @@ describe('crd-controller apply', () => {
       await assert.rejects(run([map('{}'), map('{}', 'b'), map('{}', 'c')].join('\n---\n')));
       assert.deepEqual(printed, ['configmap/a created', 'configmap/c created']);
       assert.deepEqual(warned, ['Stopped: 1 of 3 objects were not applied']);
+    });
+
+    test('sends what its flags say', async () => {
+      const defaults = { fieldManager: 'crd-controller-apply', fieldValidation: 'Strict' };
+      const named =
+        '{apiVersion: v1, kind: ConfigMap, metadata: {name: a, namespace: kube-public}}';
+      for (const [flags, changes, text, namespace = 'default'] of [
+        [[], {}, map('{}')],
+        [['--field-manager=other'], { fieldManager: 'other' }, map('{}', 'b')],
+        [['--force-conflicts'], { force: 'true' }, map('{}')],
+        [['--dry-run=server'], { dryRun: 'All' }, map('{}')],
+        [['--validate=warn'], { fieldValidation: 'Warn' }, map('{}')],
+        [['--validate=ignore'], { fieldValidation: 'Ignore' }, map('{}')],
+        [[], {}, named, 'kube-public'],
+      ] as [string[], object, string, string?][]) {
+        writes = [];
+        assert.equal(await run(text, ...flags), 0, flags.join());
+        const [path = '', query = ''] = (writes[0] ?? '').split('?');
+        assert.equal(path.slice(0, -1), `/api/v1/namespaces/${namespace}/configmaps/`);
+        const sent = Object.fromEntries(new URLSearchParams(query));
+        assert.deepEqual(sent, { ...defaults, ...changes }, flags.join());
+      }
+      assert.equal(
+        await run(named, '--namespace=default'),
+        1,
+        'a namespace other than that of the flag',
+      );
+    });
+
+    test('waits for a kind that is not served as long as --timeout says', async () => {
+      const crd = (plural: string, singular: string, kind: string) =>
+        `{apiVersion: apiextensions.k8s.io/v1, kind: CustomResourceDefinition, metadata: {name: ${plural}.a.io}, spec: {group: a.io, scope: Cluster, names: {plural: ${plural}, singular: ${singular}, kind: ${kind}}, versions: [{name: v1, served: true, storage: true, schema: {openAPIV3Schema: {type: object}}}]}}`;
+      assert.equal(await run(crd('others', 'thing', 'Other')), 0);
+      // Its singular name is taken.
+      const text = `${crd('things', 'thing', 'Thing')}\n---\n{apiVersion: a.io/v1, kind: Thing, metadata: {name: a}}`;
+      assert.equal(await run(text, '--timeout=1ms'), 1);
+      assert.match(warned.join('\n'), /a\.yaml: document 2.*Thing/);
     });
 
     test('rejects invalid flags before it reads or sends anything', async () => {

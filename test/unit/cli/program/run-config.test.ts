@@ -257,8 +257,8 @@ const refusedTerms: readonly (readonly [argv: string, message: string])[] = [
     '--leader-elect-lease-duration must exceed --leader-elect-renew-deadline: got 10s and 10s',
   ],
   [
-    '--leader-elect-retry-period=9s',
-    '--leader-elect-renew-deadline must exceed 1.2 times --leader-elect-retry-period: got 10s and 9s',
+    '--leader-elect-renew-deadline=12s --leader-elect-retry-period=10s',
+    '--leader-elect-renew-deadline must exceed 1.2 times --leader-elect-retry-period: got 12s and 10s',
   ],
   [
     '--leader-elect-retry-period=0',
@@ -284,7 +284,7 @@ const refusedTerms: readonly (readonly [argv: string, message: string])[] = [
 
 for (const [argument, message] of refusedTerms) {
   test(`rejects ${argument} with leader election`, () => {
-    const given = () => configOf(['--leader-elect', argument]);
+    const given = () => configOf(['--leader-elect', ...argument.split(' ')]);
     assert.throws(given, { name: 'UsageError', message });
   });
 }
