@@ -228,3 +228,72 @@ function anchorsOf(path: string): Set<string> {
     ),
   );
 }
+
+/** Files of the source by path. */
+const SOURCES = new Map(
+  globSync('src/**/*.ts', { cwd: ROOT })
+    .filter((path) => !/generated\/|apiserver\/builtin\//.test(path))
+    .map((path) => [path, page(path)]),
+);
+
+/** Returns the value of a literal, a constant, or a product of them, as text. */
+function valueOf(expression: string, text: string): string {
+  const factors = expression.split(' * ').map((factor) => {
+    const [, name] = /^([A-Z][A-Z_\d]+)$/.exec(factor) ?? [];
+    if (name === undefined) return factor.replaceAll('_', '');
+    const constant = new RegExp(`\\bconst ${name}(?:: \\w+)? = ([^;]+);`);
+    const found = [text, ...SOURCES.values()].map((each) => constant.exec(each)?.[1]);
+    return valueOf(found.find((each) => each !== undefined) ?? factor, text);
+  });
+  const product = factors.reduce((all, factor) => all * Number(factor), 1);
+  return Number.isNaN(product) ? factors.join(' * ') : String(product);
+}
+
+/** Returns the documented default of an option, if it is a value: `5`, `2 days`, `'none'`. */
+function documentedValue(text: string): string | undefined {
+  const [, value = '', days] = /^(-?\d[\d_.]*|true|'[^']*')( days)?(?=[:,;.]|$)/.exec(text) ?? [];
+  if (value === '') return undefined;
+  return valueOf(days ? `${value} * 86_400_000` : value, '');
+}
+
+/** Options whose default is that of the API server, or is not an initial value. */
+const OTHER_DEFAULTS = new Set([
+  'failurePolicy',
+  'sideEffects',
+  'reason',
+  'listType',
+  'mapType',
+  'keyType',
+  'eventApiVersion',
+  'deferMs',
+  'keepAliveMs',
+  'unconditionalUpdate',
+]);
+
+test('each option has the default of its doc comment', () => {
+  const options = Array.from(SOURCES).flatMap(([path, text]) =>
+    Array.from(
+      text.matchAll(
+        /@default ([^\n]*?)(?: \*\/\s*|\n(?:(?!\*\/)[^])*?\*\/\s*)(?:readonly )?(\w+)\?:/g,
+      ),
+      ([, documented = '', name = '']) => ({ path, name, value: documentedValue(documented) }),
+    ).filter(({ name, value }) => value !== undefined && !OTHER_DEFAULTS.has(name)),
+  );
+  assert.ok(options.length > 100, `only ${options.length} defaults found`);
+  const wrong = options.filter(({ path, name, value }) => {
+    const folder = path.split('/').slice(0, 2).join('/');
+    const pattern = new RegExp(`(?<![#\\w])${name}(?:: \\w+)? (?:=|\\?\\?) ([^,;})\\n]+)`, 'g');
+    const used = Array.from(SOURCES).flatMap(([each, text]) =>
+      Array.from(text.matchAll(pattern), ([, expression = '']) => ({
+        isNear: each.startsWith(folder),
+        value: valueOf(expression.split(' ?? ').at(-1)?.trim() ?? '', text),
+      })),
+    );
+    const near = used.filter(({ isNear }) => isNear);
+    return !(near.length > 0 ? near : used).some((each) => each.value === value);
+  });
+  assert.deepEqual(
+    wrong.map(({ path, name, value }) => `${path} ${name} ${value}`),
+    [],
+  );
+});
