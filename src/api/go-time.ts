@@ -1,4 +1,5 @@
 import { toHex, utf8Bytes } from '../util/bytes.ts';
+import { Memo } from '../util/memo.ts';
 
 /** Layout of Go's type for times: `Time` has seconds, `MicroTime` requires six digits after the second. */
 export type TimeLayout = 'seconds' | 'micros';
@@ -49,8 +50,19 @@ const RANGES: Readonly<Record<string, readonly [name: string, min: number, max: 
  * @returns the moment, or the text of Go's error
  */
 export function parseGoTime(text: string, layout: TimeLayout): Moment | string {
-  const encoded = layout === 'seconds' ? encodedSeconds(text) : undefined;
-  if (encoded !== undefined) return { seconds: encoded, nanos: 0 };
+  return text.length <= MAX_KEPT ? KEPT[layout].get(text) : parsed(text, layout);
+}
+
+/** Length of a time with nanoseconds and an offset, and number of times whose results are kept: objects repeat them. */
+const MAX_KEPT = 35;
+const KEPT_TIMES = 1000;
+
+const KEPT: Readonly<Record<TimeLayout, Memo<Moment | string>>> = {
+  seconds: new Memo(KEPT_TIMES, (text) => parsed(text, 'seconds')),
+  micros: new Memo(KEPT_TIMES, (text) => parsed(text, 'micros')),
+};
+
+function parsed(text: string, layout: TimeLayout): Moment | string {
   const numbers: number[] = [];
   let rest = text;
   const failure = (element: string) =>
@@ -88,17 +100,6 @@ export function parseGoTime(text: string, layout: TimeLayout): Moment | string {
     seconds: date.getTime() / 1000 - (sign === '-' ? -offset : offset),
     nanos: Number(digits.slice(1, 10).padEnd(9, '0')),
   };
-}
-
-const ENCODED = /^\d{4}-\d\d-\d\dT\d\d:\d\d:\d\dZ$/;
-
-/** Returns the seconds of a time as Go encodes it, undefined for other texts. Most times of an object were encoded by the server. */
-function encodedSeconds(text: string): number | undefined {
-  if (!ENCODED.test(text)) return undefined;
-  const ms = Date.parse(text);
-  // `Date` accepts 30 February and the hour 24.
-  const isExact = !Number.isNaN(ms) && new Date(ms).toISOString().startsWith(text.slice(0, -1));
-  return isExact ? ms / 1000 : undefined;
 }
 
 /**
