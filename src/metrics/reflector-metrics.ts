@@ -1,5 +1,6 @@
 import { Counter, Gauge, Histogram } from 'prom-client';
 import type { Registry } from './registry.ts';
+import { SeriesHistogram } from './series.ts';
 
 /** Labels of an informer. Their values come from configuration, never from objects. */
 export interface InformerLabels {
@@ -119,7 +120,7 @@ export function reflectorMetrics(registry: Registry): ReflectorMetrics {
     'crd_controller_informer_refused_objects_total',
     'Number of objects that could not be cached or indexed',
   );
-  const processing = new Histogram({
+  const processing = new SeriesHistogram({
     name: 'informer_processing_latency_seconds',
     help: 'Time in seconds to process a batch of deltas, including event handlers',
     labelNames: informerLabels,
@@ -189,7 +190,7 @@ export function reflectorMetrics(registry: Registry): ReflectorMetrics {
       ]) {
         series.inc(name, 0);
       }
-      const processed = processing.labels({ ...labels });
+      const processed = processing.series({ ...labels });
       return {
         listed: (ms, items) => {
           lists.inc(name);
