@@ -244,7 +244,7 @@ export const TEMPLATE_PATHS: readonly string[] = [
 ];
 
 /** Not part of the template, because npm packages cannot contain a file with this name. */
-const GIT_IGNORE = 'node_modules/\ndist/\ndev.kubeconfig\n';
+const GIT_IGNORE = 'node_modules/\ndist/\n.cluster/\ndev.kubeconfig\n';
 
 /** Maximum length of the name of a namespace. */
 const LONGEST_NAMESPACE = 63;

@@ -1,9 +1,15 @@
-import { CUSTOM_RESOURCE_DEFINITIONS } from '../api/builtin.ts';
+import {
+  CUSTOM_RESOURCE_DEFINITIONS,
+  MUTATING_WEBHOOK_CONFIGURATIONS,
+  VALIDATING_ADMISSION_POLICIES,
+  VALIDATING_ADMISSION_POLICY_BINDINGS,
+  VALIDATING_WEBHOOK_CONFIGURATIONS,
+} from '../api/builtin.ts';
 import type { CustomResourceDefinition } from '../api/builtin.ts';
 import type { Draft, KubernetesObject } from '../api/object.ts';
 import { groupResourceOf } from '../api/resource.ts';
+import type { Resource } from '../api/resource.ts';
 import type { Client } from '../client/client.ts';
-import { RestMapper } from '../client/rest-mapper.ts';
 import type { WebhookEntries } from './declaration.ts';
 import type { Clock } from '../util/clock.ts';
 import { conversionOf, webhookConfigurations, webhookNames, webhookService } from './manifests.ts';
@@ -64,9 +70,21 @@ export interface InstallWebhooksOptions {
   readonly names?: WebhookNames | undefined;
 }
 
+const FIELD_MANAGER = 'install-webhooks';
+/** Label of the configurations and policies that were installed. */
+const LABEL = 'app.kubernetes.io/managed-by';
+
+const CONFIGURATIONS: readonly Resource[] = [
+  MUTATING_WEBHOOK_CONFIGURATIONS,
+  VALIDATING_WEBHOOK_CONFIGURATIONS,
+  VALIDATING_ADMISSION_POLICIES,
+  VALIDATING_ADMISSION_POLICY_BINDINGS,
+];
+
 /**
- * Installs webhooks and rules on the server of a test, which calls the functions in this process. It creates the webhook
- * configurations and policies, and adds conversions and rules to the CRDs, which must exist.
+ * Installs webhooks and rules on the server of a test, which calls the functions in this process. It applies the webhook
+ * configurations and policies, and adds conversions and rules to the CRDs, which must exist. It deletes the configurations
+ * and policies of an earlier call that are no longer declared, for a server that keeps its objects.
  *
  * @throws {ApiError} if the server rejects an object, such as a policy whose expressions do not compile
  *
@@ -81,10 +99,13 @@ export async function installWebhooks(
   const { names = webhookNames('webhooks', 'default'), clock } = options;
   const entries = webhooks.entries();
   server.registerWebhooks(webhooks.functions(`https://${names.dnsName}`, { clock }));
-  const mapper = new RestMapper(client);
-  for (const object of webhookObjects(entries, names)) {
-    if (object.kind === 'Service') continue;
-    await client.create(await mapper.get(object.apiVersion, object.kind), object);
+  const objects = webhookObjects(entries, names);
+  for (const resource of CONFIGURATIONS) {
+    await applyAll(
+      client,
+      resource,
+      objects.filter(({ kind }) => kind === resource.kind),
+    );
   }
   const resources = [
     ...entries.conversions.map(({ hub }) => hub),
@@ -94,5 +115,24 @@ export async function installWebhooks(
     const crd = await client.get(CUSTOM_RESOURCE_DEFINITIONS, { name });
     const { spec } = completeDefinition(crd, entries, names);
     await client.update(CUSTOM_RESOURCE_DEFINITIONS, { ...crd, ...(spec && { spec }) });
+  }
+}
+
+/** Applies the objects of a kind, and deletes those of an earlier call. */
+async function applyAll(
+  client: Client,
+  resource: Resource,
+  objects: readonly Draft<KubernetesObject>[],
+): Promise<void> {
+  const wanted = new Set(objects.map(({ metadata }) => metadata.name));
+  const { items } = await client.list(resource, { labelSelector: `${LABEL}=${FIELD_MANAGER}` });
+  for (const { metadata } of items) {
+    if (!wanted.has(metadata.name)) await client.delete(resource, metadata);
+  }
+  for (const object of objects) {
+    const { name = '', labels } = object.metadata;
+    const metadata = { ...object.metadata, labels: { ...labels, [LABEL]: FIELD_MANAGER } };
+    const patch = { type: 'apply', body: { ...object, metadata }, force: true } as const;
+    await client.patch(resource, { name }, patch, { fieldManager: FIELD_MANAGER });
   }
 }

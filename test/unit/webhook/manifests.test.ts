@@ -30,7 +30,8 @@ async function install(webhooks: Webhooks, names: WebhookNames = NAMES) {
   const namespace = { apiVersion: 'v1', kind: 'Namespace', metadata: { name: names.namespace } };
   await client.create(NAMESPACES, namespace);
   await client.create(CUSTOM_RESOURCE_DEFINITIONS, crdOf(COUNTS));
-  await installWebhooks(server, client, webhooks, { names });
+  const earlier = new Webhooks().defaults(COUNTS, (draft) => void (draft.spec.count = 0));
+  for (const each of [earlier, webhooks]) await installWebhooks(server, client, each, { names });
   const stop = () => {
     const paths = webhooks.entries().admission.map(({ path }) => path);
     const failing = () => Promise.reject(new Error('connection refused'));

@@ -1,7 +1,7 @@
 /**
  * Runs a cluster in this process with the CRDs, the samples and the controllers, until Ctrl-C. Prints the status
- * of the samples. Takes the flags of `src/main.ts`. Use dev.kubeconfig for kubectl. The data is lost when the process
- * ends.
+ * of the samples. Takes the flags of `src/main.ts`. Use dev.kubeconfig for kubectl. The objects are kept in the folder
+ * .cluster: `npm start` restarts this program when a file of it is saved. Delete the folder for an empty cluster.
  */
 import { rmSync, writeFileSync } from 'node:fs';
 import { fileURLToPath } from 'node:url';
@@ -20,7 +20,7 @@ import type { Condition, ControllerKit, KubernetesObject, Resource } from 'crd-c
 import { ApiServer, Cluster } from 'crd-controller/testing';
 import { program } from './program.ts';
 
-const server = new ApiServer();
+const server = new ApiServer({ dataDir: pathOf('.cluster') });
 const listening = await server.listen();
 const client = new HttpClient({ handler: server.handler, server: listening.url });
 await apply('deploy/crds');
