@@ -26,10 +26,11 @@ export type { ClusterOptions } from './cluster/cluster.ts';
 export type { ClusterKubeletOptions } from './cluster/cluster-controllers.ts';
 export { explore, ViolationError } from './explore/explore.ts';
 export type { Exploration, ExploreBudget, ExploreOptions } from './explore/explore.ts';
-export type { Fault } from './explore/faults.ts';
+export type { Fault, Interference, Outage, Upheaval } from './explore/faults.ts';
 export type { ChangeRecord, ObservedState } from './explore/history.ts';
 export type { StepFault, TransportFault } from './explore/step.ts';
-export type { Invariant, ScenarioAction } from './explore/world.ts';
+export type { ScenarioAction } from './explore/scenario-objects.ts';
+export type { Invariant } from './explore/world.ts';
 export { checkConversion } from './property/check-conversion.ts';
 export type { ConversionCheckOptions } from './property/check-conversion.ts';
 export type {

@@ -11,6 +11,8 @@ export interface ApiCall {
   readonly isWrite: boolean;
   /** `create pods default/web-0` */
   readonly text: string;
+  /** Returns the object in the body, or undefined. */
+  readonly body: () => KubernetesObject | undefined;
 }
 
 /** Resources that controllers write beside their work: how often depends on how often something was tried. */
@@ -24,13 +26,14 @@ export function isBackgroundResource(resource: string): boolean {
 /** Describes a request. */
 export function apiCallOf(request: HttpRequest): ApiCall {
   const isWrite = request.method !== 'GET';
+  const body = () => objectIn(request.body);
   const info = requestInfo(request.method, parseTarget(request.path));
-  if (!info) return { info, isWrite, text: `${request.method} ${request.path}` };
+  if (!info) return { info, isWrite, text: `${request.method} ${request.path}`, body };
   const { verb, resource, subresource, namespace } = info;
-  const name = info.name ?? (verb === 'create' ? nameIn(request.body) : undefined);
+  const name = info.name ?? (verb === 'create' ? nameOf(body()) : undefined);
   const path = [namespace, name].filter((part) => part !== undefined).join('/');
   const what = subresource === undefined ? resource : `${resource}/${subresource}`;
-  return { info, isWrite, text: path === '' ? `${verb} ${what}` : `${verb} ${what} ${path}` };
+  return { info, isWrite, text: path === '' ? `${verb} ${what}` : `${verb} ${what} ${path}`, body };
 }
 
 /** Returns whether the call is about Events or Leases. */
@@ -38,15 +41,18 @@ export function isBackground({ info }: ApiCall): boolean {
   return info !== undefined && isBackgroundResource(`${info.group}/${info.resource}`);
 }
 
-/** Returns the name in a body; of a generated one, its prefix and `*`. */
-function nameIn(body: HttpRequest['body']): string | undefined {
+function objectIn(body: HttpRequest['body']): KubernetesObject | undefined {
   if (typeof body !== 'string') return undefined;
   const object: unknown = JSON.parse(body);
-  const metadata = isRecord(object) ? object['metadata'] : undefined;
-  if (!isRecord(metadata)) return undefined;
-  const { name, generateName } = metadata;
-  if (typeof name === 'string') return name;
-  return typeof generateName === 'string' ? `${generateName}*` : undefined;
+  return isRecord(object) && isRecord(object['metadata'])
+    ? (object as unknown as KubernetesObject)
+    : undefined;
+}
+
+/** Returns the name of an object; of a generated one, its prefix and `*`. */
+function nameOf(object: KubernetesObject | undefined): string | undefined {
+  const { name, generateName } = object?.metadata ?? {};
+  return name ?? (generateName === undefined ? undefined : `${generateName}*`);
 }
 
 /** Describes the events in a piece of a watch: `ADDED default/web-0, BOOKMARK`. */

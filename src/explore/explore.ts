@@ -14,7 +14,9 @@ import { search } from './search.ts';
 import { shrink } from './shrink.ts';
 import type { FailedRun } from './shrink.ts';
 import { replayOption, storyOf } from './story.ts';
-import type { Invariant, Plan, ScenarioAction } from './world.ts';
+import { isCrd } from './upheaval.ts';
+import type { ScenarioAction } from './scenario-objects.ts';
+import type { Invariant, Plan } from './world.ts';
 import { withoutFaults, World } from './world.ts';
 
 const EXPLORE_OPTIONS: OptionNames<ExploreOptions> = {
@@ -194,6 +196,7 @@ export async function explore(options: ExploreOptions): Promise<Exploration> {
   const report = new Report(budget);
   const expected = await runSchedule(world, withoutFaults, undefined);
   report.add(expected);
+  const canStartFresh = world.rememberFinal();
   const failed = failureOf(expected, expected);
   if (failed) throw new ViolationError(failed, report.schedules);
   await requireDeterminism(world, expected);
@@ -208,7 +211,12 @@ export async function explore(options: ExploreOptions): Promise<Exploration> {
     if (repeated) throw new ViolationError(repeated, report.schedules);
     return report.result(expected);
   }
-  const schedules = search(expected, faults, seededRandom(seed));
+  const hasCrds = (options.objects ?? []).some((object) => isCrd(object));
+  const isPossible = (fault: Fault) =>
+    (fault !== 'fresh' || canStartFresh) &&
+    (fault !== 'uninstall' || hasCrds) &&
+    (fault !== 'depose' || world.isElected);
+  const schedules = search(expected, faults.filter(isPossible), seededRandom(seed));
   for (let next = schedules.next(); !next.done && !report.isOver;) {
     const { run, failed: found } = await attempt(next.value);
     if (found) {

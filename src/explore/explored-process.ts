@@ -2,7 +2,10 @@ import { HttpClient } from '../client/http-client.ts';
 import { controllerManager } from '../manager/run-controllers.ts';
 import type { ControllerManagerOptions } from '../manager/run-controllers.ts';
 import type { HttpHandler } from '../util/http.ts';
+import { silentLogger } from '../util/logger.ts';
+import type { Logger } from '../util/logger.ts';
 import { seededRandom } from '../util/seeded-random.ts';
+import { messageOf } from '../util/values.ts';
 import type { Scheduler } from './scheduler.ts';
 import { SteppedTransport } from './transport.ts';
 
@@ -13,7 +16,7 @@ const RESTART_DELAY_MS = 10_000;
 export const PROCESS = 'controller';
 
 /** Name of the Lease of several replicas. */
-const LEASE_NAME = 'explored';
+export const LEASE_NAME = 'explored';
 
 /** Dependencies of `ExploredProcess`. */
 export interface ProcessDeps {
@@ -25,6 +28,8 @@ export interface ProcessDeps {
   /** Whether a Lease decides which process works. */
   readonly isElected: boolean;
   readonly expireHistory: () => void;
+  /** Receives the messages of errors. */
+  readonly onError: (message: string) => void;
 }
 
 /** A process with the explored controllers, which can crash between any two steps. */
@@ -93,6 +98,7 @@ export class ExploredProcess {
       controllers,
       clock,
       random: this.#random,
+      log: errorLogger(this.#deps.onError),
       freeze: true,
       ...(isElected && { name: LEASE_NAME, leaderElection: { identity: name } }),
     });
@@ -103,4 +109,17 @@ export class ExploredProcess {
     };
     manager.run(new AbortController().signal).then(ended, ended);
   }
+}
+
+/** Returns a logger of errors only. */
+function errorLogger(onError: (message: string) => void): Logger {
+  const logger: Logger = {
+    info: () => undefined,
+    error: (error, message) => onError(`${message}: ${messageOf(error)}`),
+    enabled: false,
+    v: () => silentLogger,
+    with: () => logger,
+    named: () => logger,
+  };
+  return logger;
 }

@@ -4,6 +4,7 @@ import { BUILTIN_KINDS } from '../apiserver/builtin/kinds.ts';
 import { WebhookClient } from '../apiserver/http/webhook-client.ts';
 import { ServerCore } from '../apiserver/server-core.ts';
 import { ObjectStore } from '../apiserver/storage/object-store.ts';
+import type { StoredObject } from '../apiserver/objects/resource-definition.ts';
 import type { StoreSnapshot } from '../apiserver/storage/store-log.ts';
 import type { Client } from '../client/client.ts';
 import { HttpClient } from '../client/http-client.ts';
@@ -11,7 +12,7 @@ import { Es256Key } from '../util/es256-key.ts';
 import type { HttpHandler } from '../util/http.ts';
 import { seededRandom } from '../util/seeded-random.ts';
 import { ADMISSION_URL, admit } from './admission.ts';
-import type { History } from './history.ts';
+import type { ChangeRecord, History } from './history.ts';
 import { objectsOf } from './history.ts';
 import type { VirtualTime } from './virtual-time.ts';
 
@@ -80,6 +81,22 @@ export class ExploredServer {
     this.#history.reset(this.#base);
     this.#random = seededRandom(this.#seed);
     this.#uids = this.#snapshotUids;
+  }
+
+  /** Returns to the state before the given writes, which are the last ones, as after a restore of etcd. */
+  undo(lost: readonly ChangeRecord[]): void {
+    const { revision, objects } = this.#store.snapshot();
+    const before = new Map([...objects].map(([key, list]) => [key, [...list]]));
+    for (const { verb, resource, object, previous } of lost.toReversed()) {
+      const others = (before.get(resource) ?? []).filter(
+        ({ metadata: { name, namespace } }) =>
+          name !== object.metadata.name || namespace !== object.metadata.namespace,
+      );
+      const restored = verb === 'create' ? [] : [previous as unknown as StoredObject];
+      before.set(resource, [...others, ...restored]);
+    }
+    this.#server.faults.restore({ revision: revision - lost.length, objects: before });
+    this.#history.undo(lost);
   }
 
   /** Ends the history, so that no watch can resume. */

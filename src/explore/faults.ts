@@ -1,25 +1,20 @@
-import type { Interference } from './other-client.ts';
-import type { Step, StepFault } from './step.ts';
+import type { ApiCall } from './api-call.ts';
+import { isBackground } from './api-call.ts';
+import type { Step, StepFault, StepKind } from './step.ts';
 import { STATUS_CODES } from './step.ts';
 
-/**
- * What can go wrong in one step:
- *
- * | fault    | effect                                                                                     |
- * | -------- | ------------------------------------------------------------------------------------------ |
- * | `crash`  | the process crashes before the step, and starts again                                      |
- * | `stale`  | a starting process reads an older state, as from an API server that is behind              |
- * | `late`   | the step happens after all others that are possible                                        |
- * | `delay`  | the step happens 10 s later                                                                |
- * | `hurry`  | the next action of the scenario happens before the step                                    |
- * | `delete` | another client deletes an owned object before the step                                     |
- * | `recreate` | another client replaces an owned object by one with the same name and no owner           |
- * | `orphan` | another client removes the owner references of an owned object                             |
- * | `mutate` | from now on, admission changes labels, annotations and images of the created resource      |
- *
- * and those of a `TransportFault`.
- */
-export type Fault = StepFault | Interference | 'crash' | 'late' | 'delay' | 'hurry' | 'mutate';
+/** What another client does with an owned object, or with its owner. */
+export type Interference = 'delete' | 'recreate' | 'orphan' | 'annotate' | 'lookalike' | 'occupy';
+
+/** What happens to the objects of the scenario as a whole. */
+export type Upheaval = 'twin' | 'teardown' | 'foreground' | 'fresh' | 'uninstall';
+
+/** What happens to a process, to its clock, or to the server. */
+export type Outage = 'freeze' | 'jump' | 'depose' | 'outage' | 'refuse' | 'rollback';
+
+/** What can go wrong in one step. */
+export type Fault =
+  StepFault | Interference | Upheaval | Outage | 'crash' | 'late' | 'delay' | 'hurry' | 'mutate';
 
 /** A fault in the `nth` step of a participant with this label. */
 export interface Deviation {
@@ -29,63 +24,98 @@ export interface Deviation {
   readonly nth: number;
 }
 
+/**
+ * How the final state compares with that of the schedule without faults:
+ *
+ * | comparison | rule                                                                                         |
+ * | ---------- | -------------------------------------------------------------------------------------------- |
+ * | `equal`    | it is the same                                                                               |
+ * | `living`   | it is the same, except for objects whose owner does not exist                                |
+ * | `contains` | the same objects exist, and others                                                           |
+ * | `none`     | it may be another one                                                                        |
+ */
+export type StateComparison = 'equal' | 'living' | 'contains' | 'none';
+
+interface FaultRule {
+  /** Kinds of the steps that it can strike. */
+  readonly steps: readonly StepKind[];
+  /** The calls that it can strike; `end` steps, actions and starts have none. */
+  readonly calls?: (call: ApiCall) => boolean;
+  /** @default 'equal' */
+  readonly comparison?: StateComparison;
+}
+
+const isWrite = ({ isWrite: writes }: ApiCall) => writes;
+const isCreate = ({ info }: ApiCall) => info?.verb === 'create';
+const isChange = (call: ApiCall) => isWrite(call) && call.info?.verb !== 'delete';
+
+const EXCHANGE: readonly StepKind[] = ['request', 'response'];
+const PIECE: readonly StepKind[] = ['request', 'response', 'event'];
+const OTHERS: readonly StepKind[] = ['end', 'action', 'request', 'response'];
+
 /** All faults, in the order in which they are tried. */
-export const FAULTS: readonly Fault[] = [
-  'mutate',
-  'crash',
-  'reset',
+const RULES: ReadonlyMap<Fault, FaultRule> = new Map<Fault, FaultRule>([
+  ['fresh', { steps: ['first action'], comparison: 'living' }],
+  ['teardown', { steps: ['end'], comparison: 'none' }],
+  ['foreground', { steps: ['end'], comparison: 'none' }],
+  ['twin', { steps: ['end', 'action'], comparison: 'contains' }],
+  ['uninstall', { steps: ['end'], comparison: 'living' }],
+  ['mutate', { steps: ['request'], calls: isCreate, comparison: 'none' }],
+  ['occupy', { steps: ['request'], calls: isCreate, comparison: 'none' }],
+  ['crash', { steps: [...PIECE, 'end'] }],
+  ['annotate', { steps: OTHERS, calls: isWrite }],
+  ['lookalike', { steps: OTHERS, calls: isWrite }],
+  ['delete', { steps: OTHERS, calls: isWrite }],
+  ['hurry', { steps: EXCHANGE }],
+  ['refuse', { steps: ['request'], calls: isChange }],
+  ['outage', { steps: ['request'], calls: isWrite }],
+  ['reset', { steps: PIECE }],
+  ...STATUS_CODES.map((code): [Fault, FaultRule] => [
+    code,
+    { steps: ['request'], ...((code === 409 || code === 422) && { calls: isWrite }) },
+  ]),
+  ['rollback', { steps: ['response', 'end'], calls: isWrite }],
+  ['freeze', { steps: EXCHANGE, calls: isWrite }],
+  ['depose', { steps: EXCHANGE, calls: isWrite }],
+  ['late', { steps: PIECE }],
+  ['delay', { steps: PIECE }],
+  ['stale', { steps: ['start'] }],
+  ['expire', { steps: ['event'] }],
+  ['silence', { steps: EXCHANGE }],
+  ['recreate', { steps: OTHERS, calls: isWrite, comparison: 'none' }],
+  ['orphan', { steps: OTHERS, calls: isWrite, comparison: 'none' }],
+  ['jump', { steps: [...EXCHANGE, 'end'], calls: isWrite }],
+]);
+
+/** All faults, in the order in which they are tried. */
+export const FAULTS: readonly Fault[] = [...RULES.keys()];
+
+const STEP_FAULTS: ReadonlySet<Fault> = new Set<Fault>([
   ...STATUS_CODES,
-  'late',
-  'delay',
-  'stale',
-  'expire',
+  'reset',
   'silence',
-  'hurry',
-  'delete',
-  'recreate',
-  'orphan',
-];
+  'expire',
+  'stale',
+]);
 
-/** Faults after which the final state is another one than without faults. */
-const LASTING: ReadonlySet<Fault> = new Set<Fault>(['recreate', 'orphan', 'mutate']);
+const COMPARISONS: readonly StateComparison[] = ['none', 'contains', 'living'];
 
-/** Returns whether the final state must be that without faults. */
-export function isComparable(deviations: readonly Deviation[]): boolean {
-  return !deviations.some(({ fault }) => LASTING.has(fault));
+/** Returns how the final state compares with that of the schedule without faults. */
+export function comparisonOf(deviations: readonly Deviation[]): StateComparison {
+  const needed = new Set(deviations.map(({ fault }) => RULES.get(fault)?.comparison));
+  return COMPARISONS.find((comparison) => needed.has(comparison)) ?? 'equal';
 }
 
 /** Returns whether the fault has an effect in the step. */
 export function isApplicable(fault: Fault, { kind, call, isFaulty }: Step): boolean {
-  if (!isFaulty) return false;
-  const isExchange = kind === 'request' || kind === 'response';
-  switch (fault) {
-    case 'crash':
-    case 'late':
-    case 'delay':
-      return isExchange || kind === 'event';
-    case 'hurry':
-    case 'delete':
-    case 'recreate':
-    case 'orphan':
-      return isExchange;
-    case 'mutate':
-      return kind === 'request' && call?.info?.verb === 'create';
-    case 'reset':
-      return isExchange || kind === 'event';
-    case 'silence':
-      return isExchange;
-    case 'expire':
-      return kind === 'event';
-    case 'stale':
-      return kind === 'start';
-    case 409:
-    case 422:
-      return kind === 'request' && call?.isWrite === true;
-    case 429:
-    case 500:
-    case 503:
-      return kind === 'request';
-  }
+  if (!isFaulty || (call && isBackground(call))) return false;
+  const rule = RULES.get(fault);
+  return rule !== undefined && rule.steps.includes(kind) && (!call || (rule.calls?.(call) ?? true));
+}
+
+/** Returns whether a step itself runs the fault. */
+export function isStepFault(fault: Fault | undefined): fault is StepFault {
+  return fault !== undefined && STEP_FAULTS.has(fault);
 }
 
 /** Text of a deviation, as in the option `replay`: `crash @ controller: create pods default/web-0 #1`. */

@@ -1,6 +1,10 @@
+import { controllerOf } from '../api/metadata.ts';
 import type { KubernetesObject } from '../api/object.ts';
+import { isRecord } from '../util/values.ts';
 import { isBackgroundResource } from './api-call.ts';
+import type { StateComparison } from './faults.ts';
 import type { History } from './history.ts';
+import { MARK, OTHER_CLIENT } from './other-client.ts';
 
 /** Fields whose values differ between runs. */
 const VOLATILE: ReadonlySet<string> = new Set([
@@ -14,6 +18,11 @@ const VOLATILE: ReadonlySet<string> = new Set([
   'message',
 ]);
 
+const DEFINITIONS: ReadonlySet<string> = new Set([
+  'apiextensions.k8s.io/customresourcedefinitions',
+  'apiregistration.k8s.io/apiservices',
+]);
+
 /** Maximum number of differences that are shown. */
 const MAX_DIFFERENCES = 6;
 
@@ -21,15 +30,73 @@ const TIMES = /\d{4}-\d\d-\d\dT\d\d:\d\d:\d\d(\.\d+)?Z/g;
 const ADDRESSES = /\b\d{1,3}(\.\d{1,3}){3}\b/g;
 const UIDS = /\b[0-9a-f]{8}(-[0-9a-f]{4}){3}-[0-9a-f]{12}\b/g;
 
-/** Returns the objects that a run left, without identities and times, each as one line. */
-export function finalStateOf(history: History): readonly string[] {
+/** The objects that a run left, without identities and times, each as one line. */
+export interface FinalState {
+  readonly lines: readonly string[];
+  /** The existing ones with the objects of the scenario, without those whose owner does not exist. */
+  readonly living: readonly string[];
+}
+
+/** Returns the final state of a run. Copies that other clients made are no part of it. */
+export function finalStateOf(history: History): FinalState {
   const lines: string[] = [];
+  const living: string[] = [];
+  const uids = new Set([...history.objects()].map(({ object }) => object.metadata.uid));
+  const copies = new Set(
+    history.changes.flatMap(({ verb, by, object }) =>
+      verb === 'create' && by === OTHER_CLIENT ? [object.metadata.uid] : [],
+    ),
+  );
+  const generated = new Set(
+    history.changes.flatMap(({ object: { metadata } }) =>
+      metadata.generateName ? [metadata.name] : [],
+    ),
+  );
   for (const [key, object] of history.changed()) {
     const [resource = ''] = key.split(' ', 1);
-    if (isBackgroundResource(resource)) continue;
-    lines.push(`${nameOf(key, object)} ${contentOf(object)}`);
+    if (isBackgroundResource(resource) || copies.has(object?.metadata.uid ?? '')) continue;
+    const line = `${nameOf(key, object)} ${contentOf(object, generated)}`;
+    lines.push(line);
+    const owner = object && controllerOf(object);
+    if (object && (!owner || uids.has(owner.uid)) && !isDefinition(resource)) living.push(line);
   }
-  return lines.toSorted();
+  return { lines: lines.toSorted(), living: living.toSorted() };
+}
+
+/** Whether objects of the resource exist before the scenario, and come with a CRD. */
+function isDefinition(resource: string): boolean {
+  return DEFINITIONS.has(resource);
+}
+
+/** Describes how a final state differs from the expected one; undefined if it does not. */
+export function differenceOf(
+  expected: FinalState,
+  actual: FinalState,
+  comparison: StateComparison,
+): string | undefined {
+  const difference = () => {
+    switch (comparison) {
+      case 'none':
+        return '';
+      case 'equal':
+        return stateDifference(expected.lines, actual.lines);
+      case 'living':
+        return stateDifference(expected.living, actual.living);
+      case 'contains':
+        if (without(expected.living, actual.living).length === 0) return '';
+        return stateDifference(
+          expected.living,
+          actual.living.filter((line) => isNamedIn(line, expected.living)),
+        );
+    }
+  };
+  const text = difference();
+  return text === '' ? undefined : text;
+}
+
+function isNamedIn(line: string, lines: readonly string[]): boolean {
+  const [name] = splitLine(line);
+  return lines.some((other) => splitLine(other)[0] === name);
 }
 
 /** The name in a state: that of a generated one is its prefix. */
@@ -38,20 +105,31 @@ function nameOf(key: string, object: KubernetesObject | undefined): string {
   return generateName && name ? key.slice(0, -name.length) + `${generateName}*` : key;
 }
 
-function contentOf(object: KubernetesObject | undefined): string {
+/** Returns the content of an object without identities, times and messages. */
+export function contentOf(
+  object: KubernetesObject | undefined,
+  generatedNames: ReadonlySet<string> = new Set(),
+): string {
   if (!object) return 'deleted';
   const generation = object.metadata.generation;
-  const names = new Set(object.metadata.generateName ? [object.metadata.name] : []);
   const text = JSON.stringify(object, (field, value: unknown) => {
     if (VOLATILE.has(field)) return undefined;
+    if (field === 'annotations') return withoutMark(value);
     if (field === 'observedGeneration') return value === generation ? 'current' : 'outdated';
-    return typeof value === 'string' && names.has(value) ? '*' : value;
+    return typeof value === 'string' && generatedNames.has(value) ? '*' : value;
   });
   return text.replaceAll(TIMES, 'TIME').replaceAll(ADDRESSES, 'ADDRESS').replaceAll(UIDS, 'UID');
 }
 
+/** Returns annotations without the one that another client adds. */
+function withoutMark(annotations: unknown): unknown {
+  if (!isRecord(annotations) || !(MARK in annotations)) return annotations;
+  const { [MARK]: _, ...rest } = annotations;
+  return Object.keys(rest).length === 0 ? undefined : rest;
+}
+
 /** Describes how a state differs from the expected one: objects that are missing or not expected, and fields. */
-export function stateDifference(expected: readonly string[], actual: readonly string[]): string {
+function stateDifference(expected: readonly string[], actual: readonly string[]): string {
   const missing = without(expected, actual);
   const unexpected = without(actual, expected);
   const lines: string[] = [];

@@ -1,21 +1,25 @@
 import { createHash } from 'node:crypto';
-import { equalJson } from '../api/equal.ts';
 import type { Deviation, Fault } from './faults.ts';
-import { isComparable } from './faults.ts';
-import { finalStateOf } from './final-state.ts';
+import { comparisonOf } from './faults.ts';
+import type { FinalState } from './final-state.ts';
+import { differenceOf, finalStateOf } from './final-state.ts';
 import type { ChangeRecord } from './history.ts';
-import type { BrokenInvariant, Plan, TraceEntry, World } from './world.ts';
+import type { BrokenInvariant, LoggedError, Plan, TraceEntry, World } from './world.ts';
 import { withoutFaults } from './world.ts';
 
 /** What happened in one schedule. */
 export interface FinishedRun {
   readonly trace: readonly TraceEntry[];
   readonly changes: readonly ChangeRecord[];
-  readonly finalState: readonly string[];
+  readonly finalState: FinalState;
   readonly ending: 'quiet' | 'busy' | 'endless';
   readonly broken: BrokenInvariant | undefined;
   /** Writes after nothing was left to do, if the steady state was watched. */
   readonly steadyWrites: readonly ChangeRecord[];
+  /** Errors that the processes logged meanwhile. */
+  readonly steadyErrors: readonly LoggedError[];
+  /** Leases of the processes, if there are several. */
+  readonly isElected: boolean;
   /** Number of steps before nothing was left to do. */
   readonly settledSteps: number;
   /** Faults that struck. */
@@ -43,7 +47,7 @@ const LIMIT_MS = 3_600_000;
 export async function runSchedule(
   world: World,
   plan: Plan,
-  expected: readonly string[] | undefined,
+  expected: FinalState | undefined,
 ): Promise<FinishedRun> {
   world.restart();
   let ending: FinishedRun['ending'] = await world.run(plan, {
@@ -51,18 +55,21 @@ export async function runSchedule(
     limitMs: LIMIT_MS,
   });
   const deviations = deviationsOf(world.trace);
-  const goal = isComparable(deviations) ? expected : undefined;
+  const comparison = comparisonOf(deviations);
+  const goal = comparison === 'none' ? undefined : expected;
   const settledWrites = world.history.changes.length;
   const settledSteps = world.trace.length;
+  const settledErrors = world.errors.length;
   const isLasting = goal === undefined && ending === 'quiet';
   if (isLasting) {
     const steady = await world.run(withoutFaults, { quietMs: Infinity, limitMs: STEADY_MS });
     ending = steady === 'endless' ? steady : ending;
   }
   const steadyWrites = isLasting ? world.history.changes.slice(settledWrites) : [];
+  const steadyErrors = isLasting ? world.errors.slice(settledErrors) : [];
   let finalState = finalStateOf(world.history);
   for (const quietMs of goal ? PATIENCE_MS : []) {
-    if (ending !== 'quiet' || equalJson(finalState, goal)) break;
+    if (!goal || ending !== 'quiet' || !differenceOf(goal, finalState, comparison)) break;
     const later = await world.run(withoutFaults, { quietMs, limitMs: quietMs });
     ending = later === 'endless' ? later : ending;
     finalState = finalStateOf(world.history);
@@ -70,7 +77,7 @@ export async function runSchedule(
   const { trace, broken } = world;
   const { changes } = world.history;
   const hash = hashOf(trace, changes);
-  const settled = { steadyWrites, settledSteps };
+  const settled = { steadyWrites, steadyErrors, settledSteps, isElected: world.isElected };
   return { trace, changes, finalState, ending, broken, ...settled, deviations, hash };
 }
 

@@ -11,8 +11,12 @@ export interface ChangeRecord {
   readonly by: string;
   /** Milliseconds since the start. */
   readonly atMs: number;
+  /** When the request was sent. */
+  readonly sentMs: number;
   /** Group and plural: `apps/deployments`, `/pods`. */
   readonly resource: string;
+  /** Number of the request: a deletion can be two writes. */
+  readonly request: number;
   /** The object as written; of a delete, its last state. */
   readonly object: KubernetesObject;
   /** The state before; undefined for a create. */
@@ -30,6 +34,14 @@ export interface ObservedState {
   ) => readonly T[];
 }
 
+/** An object with its resource. */
+export interface ObjectInHistory {
+  /** Group and plural. */
+  readonly key: string;
+  readonly resource: Resource;
+  readonly object: KubernetesObject;
+}
+
 type Objects = ReadonlyMap<string, KubernetesObject>;
 
 /** Records the writes of one schedule. */
@@ -40,6 +52,8 @@ export class History implements ObservedState {
   #current = new Map<string, KubernetesObject | undefined>();
   /** The participant whose step runs. */
   #writer = 'scenario';
+  #sentMs: number | undefined;
+  #request = 0;
   readonly #elapsedMs: () => number;
 
   constructor(elapsedMs: () => number) {
@@ -53,6 +67,13 @@ export class History implements ObservedState {
   /** Attributes the next writes to a participant. */
   set writer(owner: string) {
     this.#writer = owner;
+    this.#sentMs = undefined;
+    this.#request++;
+  }
+
+  /** When the request of the next writes was sent, if that was not now. */
+  set sentMs(ms: number) {
+    this.#sentMs = ms;
   }
 
   readonly record: StoreObserver = (resource, stored, removed) => {
@@ -61,9 +82,25 @@ export class History implements ObservedState {
     const previous = this.#current.has(key) ? this.#current.get(key) : this.#base.get(key);
     const verb = removed ? 'delete' : previous ? 'update' : 'create';
     const [by, atMs] = [this.#writer, this.#elapsedMs()];
-    this.#changes.push({ verb, by, atMs, resource, object, previous });
+    const sentMs = this.#sentMs ?? atMs;
+    const request = this.#request;
+    this.#changes.push({ verb, by, atMs, sentMs, request, resource, object, previous });
     this.#current.set(key, removed ? undefined : object);
   };
+
+  /** Undoes writes, as when the server returns to an older state. */
+  undo(lost: readonly ChangeRecord[]): void {
+    const [by, atMs] = ['server', this.#elapsedMs()];
+    for (const { verb, resource, object, previous } of lost.toReversed()) {
+      const undone = verb === 'create' ? 'delete' : verb === 'delete' ? 'create' : 'update';
+      const before = previous ?? object;
+      const request = this.#request;
+      const times = { atMs, sentMs: atMs, request };
+      const record = { verb: undone, by, ...times, resource, object: before } as const;
+      this.#changes.push({ ...record, previous: undone === 'create' ? undefined : object });
+      this.#current.set(keyIn(resource, object), previous);
+    }
+  }
 
   /** Forgets all writes. The objects are those of the snapshot. */
   reset(base: Objects): void {
@@ -80,6 +117,15 @@ export class History implements ObservedState {
       object && key.startsWith(prefix) ? [object as T] : [],
     );
   };
+
+  /** Returns the existing objects that differ from the snapshot. */
+  *objects(): Iterable<ObjectInHistory> {
+    for (const [path, object] of this.#current) {
+      if (!object) continue;
+      const [key = ''] = path.split(' ', 1);
+      yield { key, resource: resourceOf(key, object), object };
+    }
+  }
 
   /** Objects that differ from the snapshot, by resource and key; undefined if they were deleted. */
   *changed(): Iterable<readonly [string, KubernetesObject | undefined]> {
@@ -103,4 +149,14 @@ export function objectsOf({ objects }: StoreSnapshot): Objects {
 
 function keyIn(resource: string, { metadata }: KubernetesObject): string {
   return `${resource} ${objectKey(metadata.namespace, metadata.name)}`;
+}
+
+/** Returns the resource of an object. */
+export function resourceOf(
+  key: string,
+  { apiVersion, kind, metadata }: KubernetesObject,
+): Resource {
+  const [group = '', plural = ''] = key.split('/');
+  const version = apiVersion.split('/').at(-1) ?? '';
+  return { group, version, plural, kind, namespaced: metadata.namespace !== undefined };
 }

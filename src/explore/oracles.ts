@@ -1,12 +1,22 @@
-import { controllerOf } from '../api/metadata.ts';
 import type { KubernetesObject } from '../api/object.ts';
 import { keyOf } from '../api/object-key.ts';
 import { isBackgroundResource } from './api-call.ts';
-import { isComparable } from './faults.ts';
-import { PROCESS } from './explored-process.ts';
-import { stateDifference } from './final-state.ts';
+import { comparisonOf } from './faults.ts';
+import type { Deviation, Fault } from './faults.ts';
+import { differenceOf } from './final-state.ts';
 import type { FinishedRun } from './finished-run.ts';
 import type { ChangeRecord } from './history.ts';
+import {
+  changedOthers,
+  createdForDeleted,
+  createdTwice,
+  leftBehind,
+  removedAnnotations,
+  removedFinalizers,
+  wroteWithoutLease,
+} from './ownership-rules.ts';
+import { describeChange, isByProcess, pluralOf } from './rule.ts';
+import { hidesCollision, neglectsTwin, outdatedStatus, readyTooEarly } from './status-rules.ts';
 
 /** Something that should have held. */
 export interface Violation {
@@ -16,8 +26,22 @@ export interface Violation {
   readonly detail: string;
 }
 
+/** Number of equal requests within a minute that is too much, beyond those of the undisturbed schedule. */
+const MAX_REQUESTS_IN_MINUTE = 100;
+
 /** Writes of one object by processes that each fault may cause beyond those of the undisturbed schedule. */
 const WRITES_PER_FAULT = 10;
+
+/** The same if a process has an older view for a while. */
+const WRITES_PER_BLINDNESS = 200;
+
+const BLINDING: ReadonlySet<Fault> = new Set<Fault>([
+  'delay',
+  'stale',
+  'late',
+  'freeze',
+  'silence',
+]);
 
 /**
  * A rule for all controllers.
@@ -29,9 +53,20 @@ type Oracle = (run: FinishedRun, expected: FinishedRun) => string | undefined;
 const ORACLES: Readonly<Record<string, Oracle>> = {
   'nothing is created twice': createdTwice,
   'only own objects are changed or deleted': changedOthers,
+  'annotations of other clients are kept': removedAnnotations,
+  'finalizers of others are kept': removedFinalizers,
+  'only the leader writes': wroteWithoutLease,
   'the writes of each object are bounded': tooManyWrites,
+  'retries have a backoff': retriesTooOften,
   'the controllers settle': neverSettles,
   'nothing is written in steady state': writesInSteadyState,
+  'syncs succeed in steady state': failsInSteadyState,
+  'an object is ready after its owned objects': readyTooEarly,
+  'observedGeneration is current': outdatedStatus,
+  'nothing is created for an object that is being deleted': createdForDeleted,
+  'nothing is left of deleted objects': leftBehind,
+  'the status shows a name collision': hidesCollision,
+  'a second object is treated like the first': neglectsTwin,
   'the final state is that of a run without faults': otherFinalState,
 };
 
@@ -46,71 +81,22 @@ export function violationOf(run: FinishedRun, expected: FinishedRun): Violation 
   return undefined;
 }
 
-/** More objects of one owner exist at once than in the undisturbed schedule. */
-function createdTwice(run: FinishedRun, expected: FinishedRun): string | undefined {
-  const most = mostOwned(expected.changes);
-  for (const [what, { count, names }] of mostOwned(run.changes)) {
-    const allowed = most.get(what)?.count ?? 0;
-    if (allowed > 0 && count > allowed) {
-      return `${count} ${what} at once (${names.join(', ')}); without faults at most ${allowed}`;
-    }
-  }
-  return undefined;
-}
-
-interface Owned {
-  readonly count: number;
-  readonly names: readonly string[];
-}
-
-/** Returns the maximum number of objects that each owner had at once, by resource and owner. */
-function mostOwned(changes: readonly ChangeRecord[]): ReadonlyMap<string, Owned> {
-  const living = new Map<string, Map<string, string>>();
-  const most = new Map<string, Owned>();
-  for (const { resource, object, verb } of changes) {
-    const owner = controllerOf(object);
-    if (!owner) continue;
-    const what = `${pluralOf(resource)} of ${owner.kind} ${owner.name}`;
-    const owned = living.get(what) ?? new Map<string, string>();
-    living.set(what, owned);
-    if (verb === 'delete' || object.metadata.deletionTimestamp !== undefined) {
-      owned.delete(object.metadata.uid);
-    } else owned.set(object.metadata.uid, object.metadata.name);
-    if (owned.size > (most.get(what)?.count ?? 0)) {
-      most.set(what, { count: owned.size, names: [...owned.values()] });
-    }
-  }
-  return most;
-}
-
-/** A process changed or deleted an object that has no owner and that it did not create, unlike in the undisturbed schedule. */
-function changedOthers(run: FinishedRun, expected: FinishedRun): string | undefined {
-  const usual = new Set(foreignWrites(expected).map(({ resource }) => resource));
-  const change = foreignWrites(run).find(({ resource }) => !usual.has(resource));
-  return change && `${change.by} ${describeChange(change)}, which it did not create`;
-}
-
-function foreignWrites({ changes }: FinishedRun): readonly ChangeRecord[] {
-  const own = new Set<string>();
-  return changes.filter((change) => {
-    const { by, verb, object, previous } = change;
-    const { uid } = object.metadata;
-    if (isByProcess(change) && verb === 'create') own.add(uid);
-    return (
-      isByProcess({ by }) && previous !== undefined && !own.has(uid) && !controllerOf(previous)
-    );
-  });
-}
-
 function tooManyWrites(run: FinishedRun, expected: FinishedRun): string | undefined {
   const usual = writesByObject(expected.changes);
   for (const [what, count] of writesByObject(run.changes)) {
-    const allowed = (usual.get(what) ?? 0) + WRITES_PER_FAULT * (1 + run.deviations.length);
+    const allowed = (usual.get(what) ?? 0) + allowedWrites(run.deviations);
     if (run !== expected && count > allowed) {
       return `${count} writes of ${what}; without faults ${usual.get(what) ?? 0}`;
     }
   }
   return undefined;
+}
+
+function allowedWrites(deviations: readonly Deviation[]): number {
+  return deviations.reduce(
+    (sum, { fault }) => sum + (BLINDING.has(fault) ? WRITES_PER_BLINDNESS : WRITES_PER_FAULT),
+    WRITES_PER_FAULT,
+  );
 }
 
 function writesByObject(changes: readonly ChangeRecord[]): ReadonlyMap<string, number> {
@@ -142,22 +128,43 @@ function writesInSteadyState(run: FinishedRun): string | undefined {
 }
 
 function otherFinalState(run: FinishedRun, expected: FinishedRun): string | undefined {
-  if (!isComparable(run.deviations)) return undefined;
-  const difference = stateDifference(expected.finalState, run.finalState);
-  return difference === '' ? undefined : difference;
+  return differenceOf(expected.finalState, run.finalState, comparisonOf(run.deviations));
 }
 
-function isByProcess({ by }: Pick<ChangeRecord, 'by'>): boolean {
-  return by.startsWith(PROCESS);
+/** Without faults, syncs fail even when nothing changes any more. */
+function failsInSteadyState(run: FinishedRun, expected: FinishedRun): string | undefined {
+  const [first] = run === expected ? run.steadyErrors : [];
+  return first && `${first.by} logs "${first.message}"`;
 }
 
-/** Returns the words of a story: `creates pods default/web-0`. */
-export function describeChange({ verb, resource, object }: ChangeRecord): string {
-  return `${verb}s ${pluralOf(resource)} ${keyOf(object)}`;
+/** A request is sent too often in a minute. */
+function retriesTooOften(run: FinishedRun, expected: FinishedRun): string | undefined {
+  const usual = run === expected ? undefined : requestsInMinute(expected);
+  for (const [label, count] of requestsInMinute(run)) {
+    if (count <= MAX_REQUESTS_IN_MINUTE + (usual?.get(label) ?? 0)) continue;
+    return `${count} requests "${label}" within a minute`;
+  }
+  return undefined;
 }
 
-function pluralOf(resource: string): string {
-  return resource.slice(resource.indexOf('/') + 1);
+/** Returns the maximum number of equal requests of a process within a minute. */
+function requestsInMinute({ trace }: FinishedRun): ReadonlyMap<string, number> {
+  const times = new Map<string, number[]>();
+  for (const { step, at, atMs } of trace) {
+    if (step.kind !== 'request' || !isByProcess({ by: step.owner })) continue;
+    const known = times.get(at);
+    if (known) known.push(atMs);
+    else times.set(at, [atMs]);
+  }
+  const most = new Map<string, number>();
+  for (const [at, all] of times) {
+    let first = 0;
+    for (const [index, atMs] of all.entries()) {
+      while ((all[first] ?? atMs) < atMs - 60_000) first++;
+      most.set(at, Math.max(most.get(at) ?? 0, index - first + 1));
+    }
+  }
+  return most;
 }
 
 function nameIn({ metadata }: KubernetesObject): string {

@@ -1,6 +1,9 @@
 import type { Step } from './step.ts';
 import { VirtualTime } from './virtual-time.ts';
 
+/** How long a process is frozen, in milliseconds of virtual time. */
+const FREEZE_MS = 60_000;
+
 /** How long a delayed step is held, in milliseconds of virtual time. */
 const DELAY_MS = 10_000;
 
@@ -19,6 +22,7 @@ export class Scheduler {
   readonly #silent = new Map<object, string>();
   /** Steps that were postponed. They are not postponed again. */
   readonly #postponed = new WeakSet<Step>();
+  readonly #postedMs = new WeakMap<Step, number>();
 
   /** Whether steps other than timers are pending. */
   get isBusy(): boolean {
@@ -26,13 +30,39 @@ export class Scheduler {
     return pending > 0;
   }
 
-  /** The steps that can run now, in order. */
-  get pending(): readonly Step[] {
-    return [...this.#ready, ...this.#late];
+  /** Whether a step can run before the next timer. */
+  get isReady(): boolean {
+    return this.#ready.some((step) => this.#isRunnable(step)) || this.#late.length > 0;
+  }
+
+  /** Returns the next action, if it can run now. */
+  get nextAction(): Step | undefined {
+    return this.#ready.find(({ owner }) => owner === 'scenario');
   }
 
   post(step: Step): void {
     this.#ready.push(step);
+    this.#postedMs.set(step, this.time.elapsedMs);
+  }
+
+  /** Returns when the step became possible. */
+  postedMs(step: Step): number {
+    return this.#postedMs.get(step) ?? this.time.elapsedMs;
+  }
+
+  /** Holds the steps and timers of a participant for a minute. Requests that it has sent still arrive. */
+  freeze(owner: string): void {
+    this.time.freeze(owner, FREEZE_MS);
+  }
+
+  /** Runs the step as the next one of its owner. */
+  putBack(step: Step): void {
+    this.#postponed.add(step);
+    this.#ready.unshift(step);
+  }
+
+  #isRunnable({ kind, owner }: Step): boolean {
+    return kind === 'request' || kind === 'start' || !this.time.isFrozen(owner);
   }
 
   withdraw(step: Step): void {
@@ -60,7 +90,8 @@ export class Scheduler {
       this.#ready = this.#late;
       this.#late = [];
     }
-    return this.#ready.shift();
+    const index = this.#ready.findIndex((step) => this.#isRunnable(step));
+    return index < 0 ? undefined : this.#ready.splice(index, 1)[0];
   }
 
   wasPostponed(step: Step): boolean {

@@ -8,11 +8,13 @@ import type { ApiCall } from './api-call.ts';
  * | `request`  | a request reaches the server, which executes it                      |
  * | `response` | the response reaches the client                                      |
  * | `event`    | one piece of a watch reaches the client                              |
- * | `action`   | an action of the scenario                                            |
+ * | `first action`, `action` | an action of the scenario                              |
  * | `start`    | a process starts                                                     |
  * | `timer`    | the next timer fires; time advances only in these steps              |
+ * | `end`      | all actions are done and all is quiet                                |
  */
-export type StepKind = 'request' | 'response' | 'event' | 'action' | 'start' | 'timer';
+export type StepKind =
+  'request' | 'response' | 'event' | 'first action' | 'action' | 'start' | 'timer' | 'end';
 
 /** A pending step. */
 export interface Step {
@@ -40,7 +42,7 @@ export const STATUS_CODES = [409, 422, 429, 500, 503] as const;
  * | `silence` | never arrives, until the client gives up         | the same                 |                            |
  * | `expire`  |                                                  |                          | 410, and the history ends  |
  */
-export type TransportFault = (typeof STATUS_CODES)[number] | 'reset' | 'silence' | 'expire';
+export type TransportFault = (typeof STATUS_CODES)[number] | 403 | 'reset' | 'silence' | 'expire';
 
 /** A fault of a step itself. `stale`: a starting process reads an older state. */
 export type StepFault = TransportFault | 'stale';

@@ -1,6 +1,6 @@
 import type { Fault } from './faults.ts';
 import { formatDeviation } from './faults.ts';
-import { describeChange } from './oracles.ts';
+import { describeChange } from './rule.ts';
 import type { FailedRun } from './shrink.ts';
 import type { TraceEntry } from './world.ts';
 
@@ -10,9 +10,11 @@ const MAX_LINES = 60;
 /** Returns the words for a fault in a step. */
 function describeFault(fault: Fault, { step }: TraceEntry): string {
   const { kind, owner, label } = step;
-  const what = kind === 'request' ? `the request "${label}"` : `the ${label}`;
+  const what =
+    kind === 'end' ? 'all is done' : kind === 'request' ? `the request "${label}"` : `the ${label}`;
   switch (fault) {
     case 'crash':
+      if (kind === 'end') return 'the controllers crash, and start again';
       return `${owner} crashes before ${what}, and starts again`;
     case 'stale':
       return `${owner} starts, and reads the state before the last write; its watches are 10 s behind`;
@@ -28,6 +30,33 @@ function describeFault(fault: Fault, { step }: TraceEntry): string {
       return `another client replaces an owned object before ${what}`;
     case 'orphan':
       return `another client removes the owner of an object before ${what}`;
+    case 'annotate':
+      return `another client annotates an owned object and its owner before ${what}`;
+    case 'lookalike':
+      return `another client creates copies of an owned object, without an owner, before ${what}`;
+    case 'occupy':
+      return `another client creates an object with the same name before ${what}`;
+    case 'twin':
+      return `a user creates a second object like the first, after ${what}`;
+    case 'fresh':
+      return `a user creates the final objects at once, instead of ${what}`;
+    case 'teardown':
+    case 'foreground':
+      return 'a user deletes everything';
+    case 'uninstall':
+      return 'a user deletes the CRDs, and creates them and their objects again';
+    case 'freeze':
+      return `${owner} is frozen for a minute at ${what}`;
+    case 'jump':
+      return `the wall clock of ${owner} jumps by an hour before ${what}`;
+    case 'depose':
+      return `another client takes the Lease before ${what}`;
+    case 'outage':
+      return `the server cannot be reached for a minute from ${what} on`;
+    case 'refuse':
+      return `the server rejects writes of this resource with 403 for two minutes from ${what} on`;
+    case 'rollback':
+      return `the server returns to the state before its last writes, before ${what}`;
     case 'mutate':
       return `admission changes objects from ${what} on`;
     case 'reset':
@@ -57,7 +86,8 @@ export function storyOf({ run, violation }: FailedRun): string {
     const { step, atMs, fault, writes } = entry;
     tellWrites(writes);
     if (fault !== undefined) lines.push(line(atMs, '!', describeFault(fault, entry)));
-    else if (step.kind === 'action') lines.push(line(atMs, '>', step.label));
+    if (fault !== undefined && step.owner !== 'scenario') continue;
+    if (step.owner === 'scenario' && step.kind !== 'end') lines.push(line(atMs, '>', step.label));
     else if (step.kind === 'start') lines.push(line(atMs, step.owner, `${step.label}s`));
     else if (step.kind === 'event' && deviations.length > 0 && !step.label.endsWith(': BOOKMARK')) {
       lines.push(line(atMs, step.owner, `sees the ${step.label}`));

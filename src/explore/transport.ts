@@ -72,9 +72,11 @@ export class SteppedTransport {
     const answer = this.#deps.handler(watch ? { ...sent, signal: watch.signal } : sent);
     answer.then(
       (response) => {
-        const received = watch
-          ? { ...response, body: this.#events(response.body, call, exchange, watch) }
-          : response;
+        // An error has a body of its own, such as "404 page not found".
+        const received =
+          watch && response.status === 200
+            ? { ...response, body: this.#events(response.body, call, exchange, watch) }
+            : response;
         if (!this.#deps.isFaulty) return resolve(received);
         this.#post('response', call, `response to ${call.text}`, exchange, (fault) => {
           if (fault !== undefined) watch?.abort(CUT);

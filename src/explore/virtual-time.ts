@@ -3,8 +3,8 @@ import type { Clock } from '../util/clock.ts';
 import { Heap } from '../util/heap.ts';
 
 interface Timer {
-  readonly dueMs: number;
-  readonly order: number;
+  dueMs: number;
+  order: number;
   readonly owner: string;
   readonly callback: () => void;
   heapIndex: number;
@@ -24,6 +24,11 @@ export class VirtualTime {
     (a, b) => a.dueMs < b.dueMs || (a.dueMs === b.dueMs && a.order < b.order),
   );
 
+  /** Participants that are frozen, and until when. */
+  readonly #frozen = new Map<string, number>();
+  /** Milliseconds by which the wall clocks of participants differ. */
+  readonly #offsets = new Map<string, number>();
+
   /** Milliseconds since the first schedule. */
   get elapsedMs(): number {
     return this.#elapsedMs;
@@ -39,6 +44,23 @@ export class VirtualTime {
     this.#elapsedMs = elapsedMs;
     this.#order = 0;
     this.#timers.clear();
+    this.#frozen.clear();
+    this.#offsets.clear();
+  }
+
+  /** Moves the wall clock of a participant, as NTP or a suspended machine does. */
+  jump(owner: string, ms: number): void {
+    this.#offsets.set(owner, (this.#offsets.get(owner) ?? 0) + ms);
+  }
+
+  /** Holds the timers of a participant, as SIGSTOP does. */
+  freeze(owner: string, ms: number): void {
+    this.#frozen.set(owner, this.#elapsedMs + ms);
+    this.after('time', ms, () => this.#frozen.delete(owner));
+  }
+
+  isFrozen(owner: string): boolean {
+    return this.#frozen.has(owner);
   }
 
   /** Owner of the next timer. */
@@ -51,7 +73,11 @@ export class VirtualTime {
     const timer = this.#timers.pop();
     if (!timer) return;
     this.#elapsedMs = Math.max(this.#elapsedMs, timer.dueMs);
-    timer.callback();
+    const untilMs = this.#frozen.get(timer.owner);
+    if (untilMs === undefined) return timer.callback();
+    timer.dueMs = untilMs;
+    timer.order = this.#order++;
+    this.#timers.set(timer);
   }
 
   /** Advances without a timer. */
@@ -73,7 +99,7 @@ export class VirtualTime {
    */
   clock(owner: string, isAlive: () => boolean = () => true): Clock {
     const clock: Clock = {
-      now: () => START_MS + this.#elapsedMs,
+      now: () => START_MS + this.#elapsedMs + (this.#offsets.get(owner) ?? 0),
       monotonic: () => this.#elapsedMs,
       after: (ms, callback) => this.after(owner, ms, () => isAlive() && callback()),
       sleep: (ms, signal) => sleepOn(clock, ms, signal),

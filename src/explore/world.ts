@@ -1,23 +1,28 @@
+import { LEASES } from '../api/builtin.ts';
 import type { KubernetesObject, NewObject } from '../api/object.ts';
 import type { Client } from '../client/client.ts';
 import { HttpClient } from '../client/http-client.ts';
 import { ClusterControllers } from '../cluster/cluster-controllers.ts';
 import type { ControllerManagerOptions } from '../manager/run-controllers.ts';
-import type { Clock } from '../util/clock.ts';
 import { silentLogger } from '../util/logger.ts';
 import { nextTurn } from '../util/next-turn.ts';
 import { seededRandom } from '../util/seeded-random.ts';
-import { ExploredProcess, PROCESS } from './explored-process.ts';
+import { ExploredProcess, LEASE_NAME, PROCESS } from './explored-process.ts';
 import { isBackground, isBackgroundResource } from './api-call.ts';
-import type { Fault } from './faults.ts';
+import { isStepFault } from './faults.ts';
+import type { Fault, Upheaval } from './faults.ts';
 import { ExploredServer, SERVER } from './explored-server.ts';
 import { startAdmission } from './admission.ts';
 import { History } from './history.ts';
-import { interfere } from './other-client.ts';
+import { interfere, OTHER_CLIENT } from './other-client.ts';
 import type { ObservedState } from './history.ts';
 import { Scheduler } from './scheduler.ts';
-import type { Step } from './step.ts';
+import type { Step, StepFault } from './step.ts';
 import { SteppedTransport } from './transport.ts';
+import { changesOwnObjectsOnly, scenarioObjects } from './scenario-objects.ts';
+import type { ScenarioAction } from './scenario-objects.ts';
+import { actionsOf, isCrd } from './upheaval.ts';
+import type { UpheavalDeps } from './upheaval.ts';
 
 /** What happens in each schedule. */
 export interface ExploredScenario {
@@ -29,9 +34,6 @@ export interface ExploredScenario {
    */
   readonly actions: Readonly<Record<string, ScenarioAction>>;
 }
-
-/** Sends requests as a user or another program. Waits with `clock` only. */
-export type ScenarioAction = (client: Client, clock: Clock) => Promise<unknown>;
 
 export interface WorldOptions {
   readonly controllers: ControllerManagerOptions['controllers'];
@@ -70,6 +72,25 @@ export interface BrokenInvariant {
   readonly detail: string;
 }
 
+/** An error that a process logged. */
+export interface LoggedError {
+  readonly by: string;
+  readonly message: string;
+}
+
+/** Durations of troubles of the server, in milliseconds. */
+const OUTAGE_MS = 60_000;
+const REFUSAL_MS = 120_000;
+
+/** By how much a wall clock jumps, in milliseconds. */
+const JUMP_MS = 3_600_000;
+
+/** Maximum number of requests that the server forgets when it returns to an older state. */
+const MAX_LOST = 3;
+
+/** Faults that create objects like those of the scenario. */
+const COPYING: ReadonlySet<Fault> = new Set<Fault>(['twin', 'lookalike', 'occupy']);
+
 /** Time without activity after which the next action starts, in milliseconds. */
 const ACTION_PAUSE_MS = 5_000;
 
@@ -95,6 +116,12 @@ export class World {
   #lastActivityMs = 0;
   #checkedWrites = 0;
   #broken: BrokenInvariant | undefined;
+  #errors: LoggedError[] = [];
+  #hasActed = false;
+  #hasEnded = false;
+  #final: UpheavalDeps['final'] = { objects: [], durationMs: 0 };
+  #outageEndMs = 0;
+  #refused: { readonly resource: string; readonly endMs: number } | undefined;
 
   private constructor(options: WorldOptions) {
     this.#options = options;
@@ -128,6 +155,24 @@ export class World {
     return this.#broken;
   }
 
+  /** Errors that the processes logged. */
+  get errors(): readonly LoggedError[] {
+    return this.#errors;
+  }
+
+  /** Whether a Lease decides which process works. */
+  get isElected(): boolean {
+    return this.#options.replicas > 1;
+  }
+
+  /** Returns whether the final objects can be created at once instead. Remembers them. */
+  rememberFinal(): boolean {
+    const objects = scenarioObjects(this.history);
+    this.#final = { objects, durationMs: this.elapsedMs - this.#startMs };
+    const isLong = Object.keys(this.#options.scenario.actions).length > 1;
+    return isLong && changesOwnObjectsOnly(this.history);
+  }
+
   /** Starts another schedule from the same objects. */
   restart(): void {
     const { seed, replicas, controllers, scenario } = this.#options;
@@ -145,16 +190,23 @@ export class World {
     this.#lastActivityMs = this.#startMs;
     this.#checkedWrites = 0;
     this.#broken = undefined;
+    this.#errors = [];
+    this.#hasActed = false;
+    this.#hasEnded = false;
+    this.#outageEndMs = 0;
+    this.#refused = undefined;
     if (this.#options.cluster.length > 0) this.#startCluster();
     this.#processes = Array.from({ length: replicas }, (_, index) => {
+      const name = replicas === 1 ? PROCESS : `${PROCESS}-${index + 1}`;
       const process = new ExploredProcess({
-        name: replicas === 1 ? PROCESS : `${PROCESS}-${index + 1}`,
+        name,
         seed: seed + index + 1,
         scheduler: this.scheduler,
         handler: this.#server.handler,
         controllers,
         isElected: replicas > 1,
         expireHistory: () => this.#server.expireHistory(),
+        onError: (message) => this.#errors.push({ by: name, message }),
       });
       process.postStart(() => this.#staleRevision());
       return process;
@@ -183,21 +235,22 @@ export class World {
         continue;
       }
       const isWaiting = this.scheduler.isBusy || this.#runningActions > 0;
-      const hasAction = this.#actions.length > 0 && this.#runningActions === 0;
+      const hasAction = this.#actions.length > 0 || !this.#hasEnded;
       const pauseMs = hasAction ? ACTION_PAUSE_MS : quietMs;
       const quietAtMs = isWaiting ? Infinity : this.#lastActivityMs + pauseMs;
       const dueMs = time.nextDueMs ?? Infinity;
       if (quietAtMs < dueMs && quietAtMs <= endMs) {
         time.advanceTo(quietAtMs);
         if (!hasAction) return 'quiet';
-        this.#postAction();
+        if (this.#actions.length > 0) this.#postAction();
+        else this.#postEnd();
       } else if (dueMs > endMs) {
         time.advanceTo(endMs);
         return 'busy';
       } else {
         // Work in time slices continues in the next turn of the event loop.
         await nextTurn();
-        if (this.scheduler.pending.length > 0) continue;
+        if (this.scheduler.isReady) continue;
         this.history.writer = time.nextOwner ?? 'server';
         time.fireNext();
       }
@@ -217,39 +270,129 @@ export class World {
     this.#trace.push({ step, at, nth, atMs, fault, writes });
     const isHeartbeat = kind === 'event' && label.endsWith(': BOOKMARK');
     if (!isHeartbeat && !(step.call && isBackground(step.call))) this.#lastActivityMs = atMs;
-    const process = this.#processes.find(({ name }) => name === owner);
+    const targets = this.#processes.filter(({ name }) => name === owner || kind === 'end');
+    const runs = await this.#strike(fault, step, targets, plan);
+    if (!runs) return;
+    this.history.writer = owner;
+    this.history.sentMs = this.scheduler.postedMs(step);
+    step.run(isStepFault(fault) ? fault : this.#trouble(step));
+  }
+
+  /** Lets a fault strike. Returns whether the step runs now. */
+  async #strike(
+    fault: Fault | undefined,
+    step: Step,
+    targets: readonly ExploredProcess[],
+    plan: Plan,
+  ): Promise<boolean> {
+    const { client } = this.#server;
     switch (fault) {
       case 'crash':
-        process?.kill();
-        process?.postStart(() => this.#staleRevision());
-        return;
+        for (const process of targets) {
+          process.kill();
+          process.postStart(() => this.#staleRevision());
+        }
+        return step.kind === 'end';
       case 'late':
         this.scheduler.postpone(step);
-        return;
+        return false;
       case 'delay':
-        this.scheduler.delay(step, process?.aliveness() ?? (() => true));
-        return;
+        this.scheduler.delay(step, targets[0]?.aliveness() ?? (() => true));
+        return false;
+      case 'freeze':
+        this.scheduler.freeze(step.owner);
+        if (step.kind === 'request') return true;
+        this.scheduler.putBack(step);
+        return false;
+      case 'jump':
+        for (const { name } of targets) this.scheduler.time.jump(name, JUMP_MS);
+        return true;
       case 'hurry':
         this.#postAction();
         await this.#interpose(plan);
-        break;
+        return true;
       case 'delete':
       case 'recreate':
       case 'orphan':
-        await interfere(this.#server.client, this.history, fault);
+      case 'annotate':
+      case 'lookalike':
+      case 'occupy':
+        await interfere(client, this.history, fault, step.call);
         await settled();
-        break;
+        return true;
       case 'mutate':
         this.history.writer = 'scenario';
-        if (step.call?.info) await startAdmission(this.#server.client, step.call.info);
-        break;
+        if (step.call?.info) await startAdmission(client, step.call.info);
+        return true;
+      case 'depose':
+        this.history.writer = OTHER_CLIENT;
+        await depose(client);
+        await settled();
+        return true;
+      case 'outage':
+        this.#outageEndMs = this.elapsedMs + OUTAGE_MS;
+        return true;
+      case 'refuse': {
+        const { group, resource } = step.call?.info ?? {};
+        this.#refused = { resource: `${group}/${resource}`, endMs: this.elapsedMs + REFUSAL_MS };
+        return true;
+      }
+      case 'rollback':
+        this.#rollBack();
+        return true;
+      case 'fresh':
+      case 'twin':
+      case 'teardown':
+      case 'foreground':
+      case 'uninstall':
+        return this.#overturn(fault);
       default:
-        this.history.writer = owner;
-        step.run(fault);
-        return;
+        return true;
     }
-    this.history.writer = owner;
-    step.run();
+  }
+
+  /** Continues with other actions. Returns whether the step still runs. */
+  #overturn(upheaval: Upheaval): boolean {
+    const { scenario, cluster } = this.#options;
+    const actions = actionsOf(upheaval, {
+      client: this.#server.client,
+      clock: this.scheduler.time.clock('scenario'),
+      history: this.history,
+      crds: scenario.objects.filter(isCrd),
+      final: this.#final,
+      collects: !cluster.includes('garbage-collector'),
+    });
+    if (upheaval === 'fresh') this.#actions = actions;
+    else this.#actions.unshift(...actions);
+    return upheaval !== 'fresh';
+  }
+
+  /** Forgets the last writes that are not of users. */
+  #rollBack(): void {
+    const { changes } = this.history;
+    const since = changes.findLastIndex(({ by }) => !this.#isWorker(by)) + 1;
+    const requests = new Set(changes.slice(since).map(({ request }) => request));
+    const forgotten = new Set([...requests].slice(-MAX_LOST));
+    const lost = changes.slice(since).filter(({ request }) => forgotten.has(request));
+    if (lost.length > 0) this.#server.undo(lost);
+  }
+
+  #isWorker(by: string): boolean {
+    return by === 'cluster' || this.#processes.some(({ name }) => name === by);
+  }
+
+  /** Returns the consequence of an outage or a refusal for a request. */
+  #trouble({ kind, isFaulty, call }: Step): StepFault | undefined {
+    if (kind !== 'request' || !isFaulty || !call?.info) return undefined;
+    if (this.elapsedMs < this.#outageEndMs) return 'reset';
+    const { group, resource, verb } = call.info;
+    const isRefused =
+      this.#refused !== undefined &&
+      this.elapsedMs < this.#refused.endMs &&
+      this.#refused.resource === `${group}/${resource}` &&
+      call.isWrite &&
+      verb !== 'delete';
+    return isRefused ? 403 : undefined;
   }
 
   /** Checks the invariants after a write. */
@@ -257,6 +400,8 @@ export class World {
     const writes = this.history.changes.length;
     if (writes === this.#checkedWrites) return;
     this.#checkedWrites = writes;
+    // Invariants are about the objects of the scenario.
+    if (this.#trace.some(({ fault }) => fault !== undefined && COPYING.has(fault))) return;
     for (const [name, holds] of Object.entries(this.#options.invariants)) {
       const result = holds(this.history);
       if (result === undefined || result === true) continue;
@@ -266,7 +411,7 @@ export class World {
 
   /** Runs the action that was posted last. */
   async #interpose(plan: Plan): Promise<void> {
-    const action = this.scheduler.pending.find(({ kind }) => kind === 'action');
+    const action = this.scheduler.nextAction;
     if (!action) return;
     this.scheduler.withdraw(action);
     await this.#step(action, plan);
@@ -287,7 +432,15 @@ export class World {
         },
       );
     };
-    this.scheduler.post({ kind: 'action', owner: 'scenario', label, isFaulty: false, run });
+    const kind = this.#hasActed ? 'action' : 'first action';
+    this.#hasActed = true;
+    this.scheduler.post({ kind, owner: 'scenario', label, isFaulty: true, run });
+  }
+
+  #postEnd(): void {
+    this.#hasEnded = true;
+    const end = { kind: 'end', owner: 'scenario', label: 'end' } as const;
+    this.scheduler.post({ ...end, isFaulty: true, run: () => undefined });
   }
 
   /** The revision before the last write of a process. */
@@ -326,6 +479,15 @@ export class World {
     );
     void cluster.run(new AbortController().signal);
   }
+}
+
+/** Gives the Lease to a process that does not exist. */
+async function depose(client: Client): Promise<void> {
+  const { items } = await client.list(LEASES);
+  const lease = items.find(({ metadata }) => metadata.name === LEASE_NAME);
+  if (!lease) return;
+  const body = { spec: { holderIdentity: OTHER_CLIENT, leaseTransitions: 100 } };
+  await client.patch(LEASES, lease.metadata, { type: 'merge', body });
 }
 
 /** Runs all promise reactions that are possible without I/O. */

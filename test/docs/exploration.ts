@@ -13,8 +13,8 @@ const tokens = (nameOf: (map: string) => object) => (kit: ControllerKit) => {
     kind: 'ConfigMap',
     sync: async (key, { client }) => {
       const map = maps.lister.get(key);
-      if (!map || secrets.lister.list().some((secret) => isControlledBy(secret, map)))
-        return done();
+      if (!map || map.metadata.deletionTimestamp !== undefined) return done();
+      if (secrets.lister.list().some((secret) => isControlledBy(secret, map))) return done();
       const { namespace = 'default', name } = map.metadata;
       const metadata = { namespace, ownerReferences: [controllerReference(map)], ...nameOf(name) };
       await client.create(SECRETS, { apiVersion: 'v1', kind: 'Secret', metadata });

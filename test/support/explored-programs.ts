@@ -84,8 +84,8 @@ export const EXPLORED: Readonly<Record<string, Explored>> = {
       }),
       'two minutes pass': (_, clock) => clock.sleep(120_000),
     },
-    // An At does not run its command again after its Pod was deleted.
-    faults: FAULTS.filter((fault) => fault !== 'delete'),
+    // An At does not run its command again after its Pod was deleted or lost.
+    faults: FAULTS.filter((fault) => fault !== 'delete' && fault !== 'rollback'),
   },
   'pod-count': {
     controllers: [podCountController],

@@ -8,15 +8,18 @@ import type { DeepReadonly, Draft } from '../../src/api/object.ts';
 import { objectKey } from '../../src/api/object-key.ts';
 import type { ObjectKey } from '../../src/api/object-key.ts';
 import type { Lister } from '../../src/cache/lister.ts';
+import type { SharedInformer } from '../../src/cache/shared-informer.ts';
 import type { Client } from '../../src/client/client.ts';
 import { Controller } from '../../src/manager/controller.ts';
+import type { ControllerKit } from '../../src/manager/controller-kit.ts';
+import type { ControllerOptions, SyncContext } from '../../src/manager/controller-options.ts';
 import type { ExploreOptions } from '../../src/explore/explore.ts';
 import { done, requeueAfter } from '../../src/workqueue/outcome.ts';
 import type { Outcome } from '../../src/workqueue/outcome.ts';
 import { countCrd, countDraft, NAME } from './test-cluster.ts';
 
 /** What a sync of a naive controller uses. */
-interface NaiveSync {
+export interface NaiveSync {
   readonly count: DeepReadonly<Count>;
   readonly pods: Lister<Pod>;
   readonly client: Client;
@@ -28,34 +31,73 @@ export interface NaiveController {
   /** The rule that it violates. */
   readonly rule: string;
   /** Returns the handler of one process. */
-  readonly create: () => (sync: NaiveSync) => Promise<Outcome | void>;
+  readonly create: (kit: ControllerKit) => (sync: NaiveSync) => Promise<Outcome | void>;
   /**
    * What happens after the creation of a Count of 2 Pods.
    * @default nothing
    */
-  readonly later?: Readonly<Record<string, (client: Client) => Promise<unknown>>>;
+  readonly later?: ExploreOptions['scenario'];
+  /**
+   * Whether it also syncs objects that are being deleted.
+   * @default false
+   */
+  readonly syncsDeleted?: boolean;
+  /** Other options of `explore`. */
+  readonly options?: Pick<ExploreOptions, 'replicas' | 'objects'>;
+  /**
+   * Returns the controller.
+   * @default it syncs Counts, and watches Counts and owned Pods
+   */
+  readonly connect?: (parts: NaiveParts) => Controller;
+}
+
+/** What a controller is made of. */
+export interface NaiveParts {
+  readonly kit: ControllerKit;
+  readonly sync: (key: ObjectKey, context: SyncContext) => Promise<Outcome>;
+  readonly counts: SharedInformer<Count>;
+  readonly pods: SharedInformer<Pod>;
+}
+
+/** Returns a controller of Counts without event handlers. */
+export function unconnected(
+  { kit, sync }: NaiveParts,
+  options: Partial<ControllerOptions> = {},
+): Controller {
+  return new Controller(kit, { name: 'naive', kind: 'Count', sync, ...options });
 }
 
 export const COUNT_AT = { namespace: 'default', name: NAME } as const;
 
 /** Returns the options of `explore` for one Count of 2 Pods and a naive controller. */
-export function naiveOptions({ create, later }: NaiveController): ExploreOptions {
+export function naiveOptions({
+  create,
+  later,
+  syncsDeleted = false,
+  options,
+  connect = usual,
+}: NaiveController): ExploreOptions {
   return {
     ...COUNT_SCENARIO,
+    ...options,
+    objects: [countCrd(), ...(options?.objects ?? [])],
     scenario: { ...COUNT_SCENARIO.scenario, ...later },
     controllers: (kit) => {
       const counts = kit.informers.for(COUNTS);
       const pods = kit.informers.for(PODS);
-      const sync = create();
-      const run = async (key: ObjectKey, { client }: { readonly client: Client }) => {
+      const handle = create(kit);
+      const sync = async (key: ObjectKey, { client }: SyncContext) => {
         const count = counts.lister.get(key);
-        return (count && (await sync({ count, pods: pods.lister, client }))) ?? done();
+        if (!count || (count.metadata.deletionTimestamp !== undefined && !syncsDeleted))
+          return done();
+        return (await handle({ count, pods: pods.lister, client })) ?? done();
       };
-      const controller = new Controller(kit, { name: 'naive', kind: 'Count', sync: run });
-      return [controller.for(counts).owns(pods, COUNTS)];
+      return [connect({ kit, sync, counts, pods })];
     },
   };
 }
+
+const usual = (parts: NaiveParts) => unconnected(parts).for(parts.counts).owns(parts.pods, COUNTS);
 
 /** One Count of two Pods. */
 export const COUNT_SCENARIO: Pick<ExploreOptions, 'objects' | 'scenario'> = {
@@ -79,20 +121,24 @@ export function podOf(
   return {
     apiVersion: 'v1',
     kind: 'Pod',
-    metadata: { ...name, namespace: 'default', ownerReferences: [controllerReference(count)] },
+    metadata: {
+      ...name,
+      namespace: count.metadata.namespace ?? 'default',
+      ownerReferences: [controllerReference(count)],
+    },
     spec: { containers: [{ name: 'app', image: count.spec.name }] },
   };
 }
 
 /** Writes the number of Pods into the status. */
-function writeReplicas({ count, client }: NaiveSync, replicas: number): Promise<unknown> {
+export function writeReplicas({ count, client }: NaiveSync, replicas: number): Promise<unknown> {
   const status = { replicas, observedGeneration: count.metadata.generation };
   const patch = { type: 'merge', body: { status } } as const;
   return client.patch(COUNTS, count.metadata, patch, { subresource: 'status' });
 }
 
 /** Creates Pods with generated names until the cache and this sync have the desired number. */
-async function createMissing(sync: NaiveSync): Promise<void> {
+export async function createMissing(sync: NaiveSync): Promise<void> {
   const { count, client } = sync;
   for (let index = ownedPods(sync).length; index < count.spec.count; index++) {
     await client.create(PODS, podOf(count, { generateName: 'web-' }));
@@ -100,29 +146,28 @@ async function createMissing(sync: NaiveSync): Promise<void> {
 }
 
 /** Creates the Pods `NAME-0` and so on that are not in the cache. */
-async function createNamed(
+export async function createNamed(
   { count, pods, client }: NaiveSync,
   onError: (error: unknown, name: string) => Promise<unknown>,
 ): Promise<void> {
   for (let index = 0; index < count.spec.count; index++) {
     const name = `${count.metadata.name}-${index}`;
-    if (pods.get(objectKey('default', name))) continue;
+    if (pods.get(objectKey(count.metadata.namespace, name))) continue;
     await client
       .create(PODS, podOf(count, { name }))
       .catch((error: unknown) => onError(error, name));
   }
 }
 
-const FINALIZER = 'example.com/pods';
+export const FINALIZER = 'example.com/pods';
 
-function patchMetadata({ count, client }: NaiveSync, metadata: object): Promise<unknown> {
+export function patchMetadata({ count, client }: NaiveSync, metadata: object): Promise<unknown> {
   return client.patch(COUNTS, count.metadata, { type: 'merge', body: { metadata } });
 }
 
-const rethrow = (cause: unknown) => Promise.reject(cause);
+export const rethrow = (cause: unknown) => Promise.reject(cause);
 
-const SETTLES = 'the controllers settle';
-const FINAL_STATE = 'the final state is that of a run without faults';
+export const FINAL_STATE = 'the final state is that of a run without faults';
 
 export const CREATES_FROM_CACHE: NaiveController = {
   mistake: 'creates objects with generated names from a cache',
@@ -156,7 +201,7 @@ export const NAIVE_CONTROLLERS: readonly NaiveController[] = [
   },
   {
     mistake: 'records in the status that it has created, before it creates',
-    rule: FINAL_STATE,
+    rule: 'the status shows a name collision',
     create: () => async (sync) => {
       if (sync.count.status?.replicas === sync.count.spec.count) return;
       await writeReplicas(sync, sync.count.spec.count);
@@ -193,7 +238,7 @@ export const NAIVE_CONTROLLERS: readonly NaiveController[] = [
   },
   {
     mistake: 'does not look at a Count again after its first status',
-    rule: FINAL_STATE,
+    rule: 'observedGeneration is current',
     create: () => async (sync) => {
       if (sync.count.status) return;
       await createNamed(sync, rethrow);
@@ -206,6 +251,7 @@ export const NAIVE_CONTROLLERS: readonly NaiveController[] = [
   },
   {
     mistake: 'removes the finalizer before it has cleaned up',
+    syncsDeleted: true,
     rule: FINAL_STATE,
     create: () => async (sync) => {
       const { count, client } = sync;
@@ -228,7 +274,11 @@ export const NAIVE_CONTROLLERS: readonly NaiveController[] = [
         if (!isApiError(error, 'alreadyExists')) throw error;
         const ownerReferences = [controllerReference(sync.count)];
         const body = { metadata: { ownerReferences } };
-        await sync.client.patch(PODS, { namespace: 'default', name }, { type: 'merge', body });
+        await sync.client.patch(
+          PODS,
+          { namespace: sync.count.metadata.namespace, name },
+          { type: 'merge', body },
+        );
       }),
   },
   {
@@ -244,7 +294,7 @@ export const NAIVE_CONTROLLERS: readonly NaiveController[] = [
   },
   {
     mistake: 'ignores a conflict when it writes the status',
-    rule: FINAL_STATE,
+    rule: 'the status shows a name collision',
     create: () => async (sync) => {
       await createNamed(sync, rethrow);
       if (sync.count.status?.replicas === sync.count.spec.count) return;
@@ -255,7 +305,7 @@ export const NAIVE_CONTROLLERS: readonly NaiveController[] = [
   },
   {
     mistake: 'requeues without a backoff after a name collision',
-    rule: SETTLES,
+    rule: 'retries have a backoff',
     create: () => async (sync) => {
       let isTaken = false;
       await createNamed(sync, async () => void (isTaken = true));

@@ -2,9 +2,10 @@ import assert from 'node:assert/strict';
 import { describe, it } from 'node:test';
 import { explore, ViolationError } from '../../../src/explore/explore.ts';
 import { NAIVE_CONTROLLERS, naiveOptions } from '../../support/naive-controllers.ts';
+import { MISTAKES } from '../../support/naive-mistakes.ts';
 
 describe('explore finds a controller that', () => {
-  for (const controller of NAIVE_CONTROLLERS) {
+  for (const controller of [...NAIVE_CONTROLLERS, ...MISTAKES]) {
     it(controller.mistake, async (test) => {
       const options = { ...naiveOptions(controller), budget: { schedules: 500 } };
       const error: unknown = await explore(options).catch((thrown: unknown) => thrown);

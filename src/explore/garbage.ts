@@ -1,0 +1,62 @@
+import { isApiError } from '../api/api-error.ts';
+import type { KubernetesObject } from '../api/object.ts';
+import type { Client } from '../client/client.ts';
+import { FOREGROUND } from '../cluster/lifecycle/owner-graph.ts';
+import type { History, ObjectInHistory } from './history.ts';
+
+/** Deletes what the garbage collector deletes: objects whose owners do not exist, or wait for the deletion of their dependents. */
+export async function collectGarbage(client: Client, history: History): Promise<void> {
+  for (;;) {
+    const objects = [...history.objects()];
+    const living = new Map(objects.map(({ object }) => [object.metadata.uid, object]));
+    const garbage = objects.filter(({ object }) => isGarbage(object, living));
+    for (const each of garbage) await remove(client, each);
+    const waiting = objects.filter(({ object }) => isWaiting(object, objects));
+    for (const each of waiting) await finish(client, each);
+    if (garbage.length + waiting.length === 0) return;
+  }
+}
+
+function isGarbage(
+  { metadata }: KubernetesObject,
+  living: ReadonlyMap<string, KubernetesObject>,
+): boolean {
+  const { ownerReferences = [], deletionTimestamp } = metadata;
+  if (ownerReferences.length === 0 || deletionTimestamp !== undefined) return false;
+  return ownerReferences.every(({ uid }) => {
+    const owner = living.get(uid);
+    return !owner || (isForeground(owner) && owner.metadata.deletionTimestamp !== undefined);
+  });
+}
+
+function isForeground({ metadata }: KubernetesObject): boolean {
+  return metadata.finalizers?.includes(FOREGROUND) ?? false;
+}
+
+/** Whether an object waits for dependents that do not exist any more. */
+function isWaiting(object: KubernetesObject, objects: readonly ObjectInHistory[]): boolean {
+  const { uid } = object.metadata;
+  const owns = ({ object: { metadata } }: ObjectInHistory) =>
+    metadata.ownerReferences?.some((reference) => reference.uid === uid);
+  return isForeground(object) && !objects.some(owns);
+}
+
+async function remove(client: Client, { resource, object }: ObjectInHistory): Promise<void> {
+  const { uid } = object.metadata;
+  const options = { uid, gracePeriodSeconds: 0, propagationPolicy: 'Background' } as const;
+  await ignoreGone(client.delete(resource, object.metadata, options));
+}
+
+async function finish(client: Client, { resource, object }: ObjectInHistory): Promise<void> {
+  const { uid, finalizers = [] } = object.metadata;
+  const body = { metadata: { uid, finalizers: finalizers.filter((each) => each !== FOREGROUND) } };
+  await ignoreGone(client.patch(resource, object.metadata, { type: 'merge', body }));
+}
+
+async function ignoreGone(write: Promise<unknown>): Promise<void> {
+  try {
+    await write;
+  } catch (error) {
+    if (!isApiError(error, 'notFound', 'conflict')) throw error;
+  }
+}
