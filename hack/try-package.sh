@@ -56,6 +56,9 @@ else
   echo "bin on an old Node.js: SKIPPED, this machine has $old"
 fi
 
+# The Tenant operator of the book.
+"$tools/node" "$tools/../../hack/docs/follow-book.ts" "$PWD"
+
 # A project of `init` in an empty folder; it depends on the tarball that contains `init`.
 crd_controller=$PWD/node_modules/.bin/crd-controller
 mkdir project

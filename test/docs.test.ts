@@ -5,6 +5,7 @@ import { describe, test } from 'node:test';
 import { pathToFileURL } from 'node:url';
 import { KUBERNETES_VERSIONS } from '../hack/envtest/binaries.ts';
 import { NEWEST_MINOR, OLDEST_MINOR } from '../src/api/supported-versions.ts';
+import { CHAPTERS } from './support/book.ts';
 import { optionsTable } from './support/options-table.ts';
 import { CONFIG_MAPS, NAMESPACES } from '../src/api/builtin.ts';
 import { COMPILE_CACHE } from './support/compile-cache.ts';
@@ -100,6 +101,15 @@ async function runScript(...args: readonly string[]) {
     { NODE_COMPILE_CACHE: COMPILE_CACHE },
   ).ended();
 }
+
+test('each chapter of the book ends with a checkpoint that has tests, and leads to the next one', () => {
+  for (const [index, chapter] of CHAPTERS.entries()) {
+    const [, checkpoint = ''] = page(`docs/book/${chapter}`).split('## Checkpoint');
+    assert.match(checkpoint, /^\$ npm test$/m, chapter);
+    const next = CHAPTERS[index + 1];
+    if (next !== undefined) assert.match(checkpoint, new RegExp(`Next: .*\\(${next}\\)`));
+  }
+});
 
 test('the test of the controller on one page passes', async () => {
   const file = join(import.meta.dirname, 'docs/greeting-controller.test.ts');

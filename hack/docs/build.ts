@@ -7,6 +7,7 @@
 import { spawnSync } from 'node:child_process';
 import { existsSync, readFileSync, rmSync, writeFileSync } from 'node:fs';
 import { join } from 'node:path';
+import { CHAPTERS } from '../../test/support/book.ts';
 
 const ROOT = join(import.meta.dirname, '../..');
 const OUT = join(ROOT, 'dist/docs');
@@ -36,11 +37,16 @@ run(process.execPath, [typedoc, ...options, ...entryPoints], ROOT);
 
 /** Links of the README's table of guides, in its order. */
 const guides = Array.from(
-  readFileSync(join(ROOT, 'README.md'), 'utf8').matchAll(/\[([^\]]+)\]\((docs\/[\w-]+\.md)\)/g),
+  readFileSync(join(ROOT, 'README.md'), 'utf8').matchAll(/\[([^\]]+)\]\((docs\/[\w/-]+\.md)\)/g),
   ([, title = '', path = '']) => ({ title, path }),
 );
-const pages = new Map(guides.map(({ title, path }) => [path, title]));
 const text = (path: string) => readFileSync(join(ROOT, path), 'utf8').trim();
+/** The book comes first, with its chapters. */
+const book = ['README.md', ...CHAPTERS].map((name) => {
+  const path = `docs/book/${name}`;
+  return { title: /^# (.*)$/m.exec(text(path))?.[1] ?? '', path };
+});
+const pages = new Map([...book, ...guides].map(({ title, path }) => [path, title]));
 const index = [
   '# crd-controller',
   '',

@@ -120,11 +120,6 @@ const CLUSTER_TEXTS: readonly TextChange[] = [
     "const COMPONENT = 'static-site-controller';\n",
     "const COMPONENT = 'static-site-controller';\n\n/** Namespace of the Deployments: a cluster-scoped object has none. */\nconst NAMESPACE = 'default';\n",
   ],
-  [
-    'test/webhooks.test.ts',
-    "const AT = { namespace: 'default', name: 'static-site-sample' };",
-    "const AT = { name: 'static-site-sample' };",
-  ],
 ];
 
 /**

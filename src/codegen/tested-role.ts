@@ -3,6 +3,7 @@ import { mkdirSync, readFileSync, writeFileSync } from 'node:fs';
 import { join, relative } from 'node:path';
 import { fileURLToPath } from 'node:url';
 import { parseAllDocuments } from 'yaml';
+import { ApiError } from '../api/api-error.ts';
 import type { HttpHandler, HttpRequest, HttpResponse } from '../util/http.ts';
 import { isRecord } from '../util/values.ts';
 import { permissionOf, permissionsOf } from './role-rules.ts';
@@ -121,7 +122,10 @@ export class TestedRole {
     onDenied?: (message: string) => void,
   ): void {
     const status: unknown = JSON.parse(text);
-    const message = isRecord(status) ? String(status['message']) : '';
+    const error = ApiError.fromStatus(isRecord(status) ? status : {});
+    // No role permits writing to a namespace that is being deleted.
+    if (error.hasCause('NamespaceTerminating')) return;
+    const { message } = error;
     // Besides the permission for the request itself, the server checks those that the object grants, for example.
     const why = / cannot \S+ (resource|path) /.test(message) ? '' : `: ${message}`;
     const call = `${method} ${path.replace(/\?.*/, '')}${why}`;

@@ -6,9 +6,11 @@ const ROOT = join(import.meta.dirname, '../..');
 /** Paths of the guides and the README, relative to the repository. */
 export const PAGES: readonly string[] = [
   'README.md',
-  ...readdirSync(join(ROOT, 'docs'))
-    .filter((name) => name.endsWith('.md'))
-    .map((name) => `docs/${name}`),
+  ...['docs', 'docs/book'].flatMap((folder) =>
+    readdirSync(join(ROOT, folder))
+      .filter((name) => name.endsWith('.md'))
+      .map((name) => `${folder}/${name}`),
+  ),
 ];
 
 /** Returns the text of a page by its path in the repository. */

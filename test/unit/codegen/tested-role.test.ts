@@ -6,6 +6,7 @@ import { test } from 'node:test';
 import type { TestContext } from 'node:test';
 import { isApiError } from '../../../src/api/api-error.ts';
 import {
+  NAMESPACES,
   CLUSTER_ROLES,
   DEPLOYMENTS,
   EVENTS,
@@ -212,6 +213,13 @@ test('two roles of one ServiceAccount on one server have the permissions of thei
   for (let times = 0; times < 2; times += 1) {
     await assert.rejects(second.list(DEPLOYMENTS), (error) => isApiError(error, 'forbidden'));
   }
+  // This rejection is not due to the role.
+  const namespace = { name: 'ending', finalizers: ['test/keep'] };
+  const admin = new HttpClient({ handler: server.handler, server: 'https://test' });
+  await admin.create(NAMESPACES, { apiVersion: 'v1', kind: 'Namespace', metadata: namespace });
+  await admin.delete(NAMESPACES, namespace);
+  const late = { ...POD, metadata: { ...POD.metadata, namespace: 'ending' } };
+  await assert.rejects(first.create(PODS, late), (error) => isApiError(error, 'forbidden'));
   const involvedObject = { kind: 'Pod', namespace: 'default', name: 'a' };
   await second.create(EVENTS, { ...POD, kind: 'Event', spec: undefined, involvedObject } as never);
   assert.equal(denied.length, 1);

@@ -7,15 +7,16 @@ import { STATIC_SITES } from '../../static-site/src/generated/static-site.ts';
 import { load, startCluster } from '../../static-site/test/cluster.ts';
 import { webhooks } from '../src/webhooks.ts';
 
-const AT = { namespace: 'default', name: 'static-site-sample' };
-
 /** Starts a cluster with the controller, whose server calls the webhooks, and creates the sample. */
 async function start(context: TestContext) {
   const { server, client, clock } = await startCluster(context, 'static-site');
   await installWebhooks(server, client, webhooks, { clock });
   const created = await client.create(STATIC_SITES, load('samples/static-site.yaml'));
   const annotate = (annotations: Record<string, string>) =>
-    client.patch(STATIC_SITES, AT, { type: 'merge', body: { metadata: { annotations } } });
+    client.patch(STATIC_SITES, created.metadata, {
+      type: 'merge',
+      body: { metadata: { annotations } },
+    });
   return { created, annotate };
 }
 
