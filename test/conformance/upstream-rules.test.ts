@@ -1147,3 +1147,74 @@ test('updates are validated', async () => {
     '/status',
   );
 });
+
+test('what the system has reserved, and raw data, are validated', async () => {
+  const at = (path: string, apiVersion: string, kind: string, cases: readonly Case[]) =>
+    refuses(path, cases, (change) => ({ apiVersion, kind, metadata: { name: 'raw' }, ...change }));
+  await at(
+    '/apis/apps/v1/namespaces/default/controllerrevisions',
+    'apps/v1',
+    'ControllerRevision',
+    [
+      [{ revision: 1 }, 'data Required'],
+      ...[1, 'text', false, ['a']].map((data): Case => [{ revision: 1, data }, 'data Required']),
+      [{ revision: 1, data: { a: 1 } }],
+    ],
+  );
+  const avoid = 'scheduler.alpha.kubernetes.io/preferAvoidPods';
+  const node = (value: Json) => ({
+    metadata: { name: 'raw', annotations: { [avoid]: JSON.stringify(value) } },
+  });
+  const signed = (podController: Json) => ({ podSignature: { podController } });
+  await at('/api/v1/nodes', 'v1', 'Node', [
+    [
+      node({ preferAvoidPods: [signed({ controller: true }), { reason: 'a' }] }),
+      `metadata.annotations.${avoid}[1].PodSignature Required`,
+    ],
+    [
+      node({ preferAvoidPods: [signed({ kind: 'A', controller: false })] }),
+      `metadata.annotations.${avoid}[0].PodSignature.PodController.Controller Invalid`,
+    ],
+    [node([]), 'metadata.annotations.AvoidPods Invalid'],
+    [node({})],
+  ]);
+  const FLOWS = '/apis/flowcontrol.apiserver.k8s.io/v1';
+  const GROUP = 'flowcontrol.apiserver.k8s.io/v1';
+  const limited = { nominalConcurrencyShares: 5, limitResponse: { type: 'Reject' } };
+  await at(`${FLOWS}/prioritylevelconfigurations`, GROUP, 'PriorityLevelConfiguration', [
+    [
+      { metadata: { name: 'exempt' }, spec: { type: 'Limited', limited } },
+      'spec Invalid',
+      'spec.type Invalid',
+    ],
+    [
+      {
+        metadata: { name: 'catch-all' },
+        spec: { type: 'Limited', limited: { ...limited, nominalConcurrencyShares: 6 } },
+      },
+      'spec Invalid',
+    ],
+  ]);
+  const subjects = [{ kind: 'User', user: { name: 'a' } }];
+  const rules = [{ subjects, nonResourceRules: [{ verbs: ['*'], nonResourceURLs: ['*'] }] }];
+  const reserved = ['exempt', 'catch-all'].map((name): Case => {
+    const spec = { priorityLevelConfiguration: { name }, rules };
+    return [{ metadata: { name }, spec }, 'spec Invalid'];
+  });
+  await at(`${FLOWS}/flowschemas`, GROUP, 'FlowSchema', reserved);
+  const classes = '/apis/scheduling.k8s.io/v1/priorityclasses';
+  await at(classes, 'scheduling.k8s.io/v1', 'PriorityClass', [
+    [{ metadata: { name: 'system-node-critical' }, value: 5 }, 'metadata.name Forbidden'],
+    [{ metadata: { name: 'system-a' }, value: 5 }, 'metadata.name Forbidden'],
+  ]);
+  const known = { metadata: { name: 'system-cluster-critical' }, value: 2_000_000_000 };
+  assert.equal((await api.post(classes, known)).status, 409);
+  const scaleIO = { gateway: 'g', system: 's', volumeName: 'v', secretRef: null };
+  const volumes = [{ name: 'v', scaleIO }];
+  await refuses(PODS, [[{ volumes }]], podOf);
+  const unknown = await api.post(PODS, podOf({ runtimeClassName: 'a/b' }));
+  assert.match(unknown.text, /^\W*invalid resource name|"invalid resource name/);
+  const target = { kind: 'Node', name: 'No Node' };
+  const metadata = { name: 'absent' };
+  assert.equal((await api.post(`${PODS}/absent/binding`, { metadata, target })).status, 500);
+});

@@ -1,3 +1,4 @@
+import { nameProblems } from '../../api/object-names.ts';
 import { isDryRun } from '../request/request-info.ts';
 import { shallowCopy } from '../objects/resource-definition.ts';
 import { timestamp } from '../../api/conditions.ts';
@@ -77,7 +78,11 @@ function targetOf(binding: ApiObject): string {
     ...(kind === undefined || kind === '' || kind === 'Node'
       ? []
       : [fieldError.notSupported('target.kind', kind, ['Node', '<empty>'])]),
-    ...(typeof name === 'string' && name !== '' ? [] : [fieldError.required('target.name')]),
+    ...(typeof name === 'string' && name !== ''
+      ? nameProblems(name, 'dns1123Subdomain').map((problem) =>
+          fieldError.invalid('target.name', name, problem),
+        )
+      : [fieldError.required('target.name')]),
   ].map(formatFieldError);
   if (errors.length === 0) return String(name);
   throw StatusError.failure({

@@ -91,6 +91,12 @@ function inside(schema: JsonSchema, field: MessageField, place: Place, copies: C
   return label === 'single' ? copy(schema, message, place, copies) : schema;
 }
 
+/** As upstream, which validates only its texts: its schema also requires the reference to a Secret. */
+const SCALE_IO = 'core.v1.ScaleIOVolumeSource';
+
+/** Messages that keep any JSON. */
+const ANY: ReadonlySet<string> = new Set(['meta.v1.FieldsV1', 'runtime.RawExtension']);
+
 /** Schemas are shared and may contain themselves: each is copied once for each message. */
 function copy(
   schema: JsonSchema,
@@ -99,7 +105,7 @@ function copy(
   copies: Copies,
 ): JsonSchema {
   if (message?.name === QUANTITY) return QUANTITY_SCHEMA;
-  if (message?.name === 'meta.v1.FieldsV1') return ANY_JSON;
+  if (message && ANY.has(message.name)) return ANY_JSON;
   if (message?.name === TIME || message?.name === MICRO_TIME) {
     // A pointer may refer to the zero time, which is null.
     return { type: 'string', format: message.name, nullable: true };
@@ -120,7 +126,10 @@ function copy(
       field ? withZero(property, field, isRequired(schema, name), place, copies) : property,
     ];
   });
-  return Object.assign(node, schema, { properties: Object.fromEntries(fields) });
+  return Object.assign(node, schema, {
+    properties: Object.fromEntries(fields),
+    ...(message.name === SCALE_IO && { required: [] }),
+  });
 }
 
 /** Schemas also require the values of headers and sysctls, which can be empty. */

@@ -1,10 +1,17 @@
 import { column, columns, numeric, qualified } from '../../table/column.ts';
+import { isRecord } from '../../../util/values.ts';
 import type { BuiltinKind } from '../shared/builtin-kind.ts';
 
 export const CONTROLLER_REVISION: BuiltinKind = {
   resource: 'apps/controllerrevisions',
   immutable: ['data'],
-  validate: (revision) => revision.requireNonNegative('revision'),
+  validate: (revision, previous) => {
+    revision.requireNonNegative('revision');
+    const { data } = revision.value;
+    if (previous) return;
+    if (data === undefined || data === null) revision.required('data', 'data is mandatory');
+    else if (!isRecord(data)) revision.required('data', 'data must be a valid JSON object');
+  },
   columns: columns(
     column('Controller', 'Owner of the revision.', ({ metadata }) => {
       const owner = metadata.ownerReferences?.find(({ controller }) => controller);

@@ -1,6 +1,9 @@
 import { goQuote } from '../../../util/go-quote.ts';
 import { isSet, listIn, objectIn, objectsIn, textIn } from '../../../util/json-value.ts';
 import type { Node as MutableNode } from '../../../api/builtin.ts';
+import type { JsonObject } from '../../../util/json-value.ts';
+import { goTypeOf, inspectJson } from '../../json/go-json.ts';
+import { isRecord } from '../../../util/values.ts';
 import { equalJson } from '../../../api/equal.ts';
 import { labelValueProblems } from '../../../api/object-names.ts';
 import type { DeepReadonly } from '../../../api/object.ts';
@@ -80,6 +83,7 @@ function prepareForCreate(node: ApiObject): void {
 }
 
 function validate(node: CheckedObject): void {
+  validateAvoidedPods(node.in('metadata').in('annotations'));
   const spec = node.in('spec');
   const ranges = spec.list('podCIDRs');
   for (const [index, range] of ranges.entries()) {
@@ -104,6 +108,34 @@ function validate(node: CheckedObject): void {
     places.add(place);
   }
   validateStatus(node.in('status'), new CheckedObject({}, 'metadata', node.errors));
+}
+
+function avoidedPodsProblem(value: unknown): string | undefined {
+  if (value === null || isRecord(value)) return undefined;
+  return `json: cannot unmarshal ${goTypeOf(value)} into Go value of type v1.AvoidPods`;
+}
+
+const AVOIDED_PODS = 'scheduler.alpha.kubernetes.io/preferAvoidPods';
+
+/** Each entry of an annotation with Pods that the node avoids names their controller. */
+function validateAvoidedPods(annotations: CheckedObject): void {
+  const text = annotations.text(AVOIDED_PODS);
+  if (text === '') return;
+  const problem = inspectJson(text).problem ?? avoidedPodsProblem(JSON.parse(text));
+  if (problem !== undefined) {
+    annotations.invalid('AvoidPods', problem, AVOIDED_PODS);
+    return;
+  }
+  const avoided = (JSON.parse(text) ?? {}) as JsonObject;
+  for (const [index, entry] of objectsIn(avoided, 'preferAvoidPods').entries()) {
+    const signature = `${AVOIDED_PODS}[${index}].PodSignature`;
+    const controller = objectIn(objectIn(entry, 'podSignature'), 'podController');
+    if (!controller) annotations.required(signature);
+    else if (controller['controller'] !== true) {
+      const field = `${signature}.PodController.Controller`;
+      annotations.invalid(field, 'must point to a controller', false);
+    }
+  }
 }
 
 const FEATURE = /^([A-Z][a-zA-Z0-9]*)(\/[A-Z][a-zA-Z0-9]*)*$/;

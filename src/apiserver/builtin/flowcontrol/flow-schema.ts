@@ -5,6 +5,7 @@ import type { CheckedObject } from '../../objects/checked-object.ts';
 import type { StoredObject } from '../../objects/resource-definition.ts';
 import { column, columns, field, numeric } from '../../table/column.ts';
 import type { BuiltinKind } from '../shared/builtin-kind.ts';
+import { MANDATORY_FLOW_SCHEMAS } from './mandatory-specs.ts';
 import { conditionOfType } from '../shared/cells.ts';
 
 export const FLOW_SCHEMA: BuiltinKind = {
@@ -28,7 +29,7 @@ export const FLOW_SCHEMA: BuiltinKind = {
 const MAX_PRECEDENCE = 10_000;
 const VERBS = 'create delete deletecollection get list patch proxy update watch'.split(' ');
 
-function validate(schema: CheckedObject<StoredObject>, previous: StoredObject | undefined): void {
+function validate(schema: CheckedObject<StoredObject>): void {
   const spec = schema.in('spec');
   const { name } = schema.value.metadata;
   const field = 'matchingPrecedence';
@@ -45,8 +46,8 @@ function validate(schema: CheckedObject<StoredObject>, previous: StoredObject | 
   if (level.text('name') === '') level.required('name', 'must reference a priority level');
   level.requireFormat('name', 'dns1123Subdomain');
   for (const rule of spec.items('rules')) validateRule(rule);
-  const isMandatory = name === 'exempt' || name === 'catch-all';
-  if (!isMandatory || !previous || equalJson(spec.value, previous['spec'])) return;
+  const fixed = MANDATORY_FLOW_SCHEMAS.get(name);
+  if (!fixed || equalJson(spec.value, fixed)) return;
   schema.invalid('spec', `spec of '${name}' must equal the fixed value`);
 }
 

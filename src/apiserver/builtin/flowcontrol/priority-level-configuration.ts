@@ -1,8 +1,8 @@
 import { equalJson } from '../../../api/equal.ts';
-import { objectIn } from '../../../util/json-value.ts';
 import type { CheckedObject } from '../../objects/checked-object.ts';
 import type { StoredObject, TableColumn } from '../../objects/resource-definition.ts';
 import { columns, field, fieldColumn } from '../../table/column.ts';
+import { MANDATORY_PRIORITY_LEVELS } from './mandatory-specs.ts';
 import type { BuiltinKind } from '../shared/builtin-kind.ts';
 
 export const PRIORITY_LEVEL_CONFIGURATION: BuiltinKind = {
@@ -39,7 +39,7 @@ function defaultsAt(path: string, values: Readonly<Record<string, unknown>>): ob
 
 const ZERO_SHARES = 'flowcontrol.k8s.io/v1beta3-preserve-zero-concurrency-shares';
 
-function validate(level: CheckedObject<StoredObject>, previous: StoredObject | undefined): void {
+function validate(level: CheckedObject<StoredObject>): void {
   const { name, annotations = {} } = level.value.metadata;
   if (annotations[ZERO_SHARES] !== undefined) {
     level.forbidden('metadata.annotations', `annotation '${ZERO_SHARES}' is forbidden`);
@@ -60,11 +60,10 @@ function validate(level: CheckedObject<StoredObject>, previous: StoredObject | u
     if (limited) validateLimited(limited);
     else spec.required('limited', 'must not be empty when type is Limited');
   }
+  const fixed = MANDATORY_PRIORITY_LEVELS.get(name);
   // The shares of the exempt level may change.
-  const fixed = (of: Readonly<Record<string, unknown>> = {}) => ({ ...of, exempt: undefined });
-  const isMandatory = name === 'exempt' || name === 'catch-all';
-  const isSame = equalJson(fixed(spec.value), fixed(objectIn(previous, 'spec')));
-  if (!isMandatory || !previous || isSame) return;
+  const changed = name === 'exempt' ? { ...spec.value, exempt: fixed?.['exempt'] } : spec.value;
+  if (!fixed || equalJson(changed, fixed)) return;
   const except = name === 'exempt' ? " except the 'spec.exempt' field" : '';
   level.invalid('spec', `spec of '${name}'${except} must equal the fixed value`);
 }

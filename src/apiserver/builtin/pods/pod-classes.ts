@@ -1,10 +1,12 @@
+import { nameProblems } from '../../../api/object-names.ts';
+import { goQuote } from '../../../util/go-quote.ts';
 import { goJson } from '../../../util/go-format.ts';
 import type { JsonObject } from '../../../util/json-value.ts';
 import { isSet, numberIn, objectIn, objectsIn, setOwn, textIn } from '../../../util/json-value.ts';
 import { equalJson } from '../../../api/equal.ts';
 import { copyJson } from '../../json/copy-json.ts';
 import type { ApiObject, HookContext } from '../../objects/resource-definition.ts';
-import { forbiddenError } from '../../objects/status-error.ts';
+import { StatusError, forbiddenError } from '../../objects/status-error.ts';
 
 const PODS = { group: '', plural: 'pods' };
 
@@ -68,6 +70,12 @@ function admitRuntime(spec: JsonObject, { list }: HookContext, toError: ToError)
       : list({ group: 'node.k8s.io', plural: 'runtimeclasses' }).find(
           ({ metadata }) => metadata.name === name,
         );
+  const problems = nameProblems(name, 'pathSegment');
+  if (problems.length > 0) {
+    // As upstream, whose client does not send a request with such a name.
+    const message = `invalid resource name ${goQuote(name)}: [${problems.join(' ')}]`;
+    throw StatusError.failure({ code: 500, message });
+  }
   if (name !== '' && !chosen) throw toError(`pod rejected: RuntimeClass "${name}" not found`);
   const overhead = objectIn(objectIn(chosen, 'overhead'), 'podFixed');
   if (isSet(spec, 'overhead') && !overhead) {

@@ -69,7 +69,8 @@ function validateSelector(selector: CheckedObject, metadata: CheckedObject, kind
   const labels = textMapIn(metadata.value, 'labels');
   const requirements = selectorRequirements(matchLabels, expressions);
   if (!isValid || !requirements) {
-    if (kind !== 'DaemonSet') selector.invalid('', 'invalid label selector', selector.value);
+    const detail = kind === 'StatefulSet' ? '' : 'invalid label selector';
+    if (kind !== 'DaemonSet') selector.invalid('', detail, selector.value);
   } else if (!matchesLabels(requirements, labels)) metadata.invalid('labels', NO_MATCH, labels);
   return isValid && requirements !== undefined;
 }

@@ -1,4 +1,5 @@
 import { nameProblems } from '../../../api/object-names.ts';
+import { isRecord } from '../../../util/values.ts';
 import type { CheckedObject } from '../../objects/checked-object.ts';
 import { requireDriverName } from '../pods/volume-sources.ts';
 import { requireQualifiedProperty, validateDeviceToleration } from './device-names.ts';
@@ -109,7 +110,11 @@ export function validateConfigurations(
     if (!opaque) config.required('opaque');
     else {
       requireDriverName(opaque, 'driver');
+      const { parameters } = opaque.value;
       if (!opaque.has('parameters')) opaque.required('parameters');
+      else if (!isRecord(parameters)) {
+        opaque.invalid('parameters', 'must be a valid JSON object', '<value omitted>');
+      }
     }
   }
 }

@@ -49,7 +49,7 @@ export function requirePool(holder: CheckedObject, field: string): void {
     return;
   }
   if (name.length > 253) holder.tooLong(field, 253);
-  for (const part of name.split('/')) {
+  for (const part of new Set(name.split('/'))) {
     holder.problems(field, nameProblems(part, 'dns1123Subdomain'), part);
   }
 }

@@ -34,13 +34,30 @@ function prepareForCreate(object: ApiObject): void {
   object.metadata.generation = 1;
 }
 
+/** Values of the classes of the system. */
+const SYSTEM_VALUES: ReadonlyMap<string, number> = new Map([
+  ['system-node-critical', 2_000_001_000],
+  ['system-cluster-critical', 2_000_000_000],
+]);
+
+/** Returns why an object is no class of the system. */
+function systemProblem(object: CheckedObject, name: string): string | undefined {
+  const value = SYSTEM_VALUES.get(name);
+  if (value === undefined) return `${name} is not a known system priority class`;
+  if ((object.number('value') ?? 0) !== value) {
+    return `value of ${name} PriorityClass must be ${value}`;
+  }
+  return object.value['globalDefault'] === true
+    ? `globalDefault of ${name} PriorityClass must be false`
+    : undefined;
+}
+
 function validate(object: CheckedObject<StoredObject>): void {
   const { name } = object.value.metadata;
   if (name.startsWith('system-')) {
-    object.forbidden(
-      'metadata.name',
-      `priority class names with 'system-' prefix are reserved for system use only. error: ${name} is not a known system priority class`,
-    );
+    const problem = systemProblem(object, name);
+    const reserved = "priority class names with 'system-' prefix are reserved for system use only";
+    if (problem) object.forbidden('metadata.name', `${reserved}. error: ${problem}`);
   } else if ((object.number('value') ?? 0) > HIGHEST_VALUE) {
     const limit = `maximum allowed value of a user defined priority is ${HIGHEST_VALUE}`;
     object.forbidden('value', limit);
