@@ -114,26 +114,26 @@ function isForeground(object: KubernetesObject | undefined): boolean {
   return object?.metadata.finalizers?.includes(FOREGROUND) ?? false;
 }
 
-/** A process that had lost its Lease sent a write. */
-export function wroteWithoutLease({ changes, isElected }: FinishedRun): string | undefined {
+/** A process that had lost its Lease sent a write, whether the server accepted it or not. */
+export function wroteWithoutLease({ trace, changes, isElected }: FinishedRun): string | undefined {
   if (!isElected) return undefined;
   let holder: string | undefined;
   let sinceMs = 0;
-  for (const change of changes) {
-    const { resource, object, atMs, sentMs, by } = change;
-    if (resource === 'coordination.k8s.io/leases' && object.metadata.name === LEASE_NAME) {
+  let seen = 0;
+  for (const { step, atMs, writes } of trace) {
+    for (const { resource, object, atMs: writtenMs } of changes.slice(seen, writes)) {
+      if (resource !== 'coordination.k8s.io/leases' || object.metadata.name !== LEASE_NAME)
+        continue;
       const { spec } = object as KubernetesObject & { spec?: { holderIdentity?: string } };
-      if (spec?.holderIdentity !== holder) sinceMs = atMs;
+      if (spec?.holderIdentity !== holder) sinceMs = writtenMs;
       holder = spec?.holderIdentity;
-    } else if (
-      isByProcess(change) &&
-      !isBackgroundResource(resource) &&
-      holder !== by &&
-      sentMs - sinceMs > NOTICE_MS
-    ) {
-      const seconds = Math.round((sentMs - sinceMs) / 1000);
-      return `${by} ${describeChange(change)}, ${seconds} s after ${holder} had the Lease`;
     }
+    seen = writes;
+    const { kind, call, owner } = step;
+    if (kind !== 'request' || !call?.isWrite || !step.isFaulty || holder === owner) continue;
+    if (atMs - sinceMs <= NOTICE_MS) continue;
+    const seconds = Math.round((atMs - sinceMs) / 1000);
+    return `${owner} sends "${call.text}" ${seconds} s after ${holder} got the Lease`;
   }
   return undefined;
 }

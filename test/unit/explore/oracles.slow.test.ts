@@ -1,7 +1,13 @@
 import assert from 'node:assert/strict';
 import { describe, it } from 'node:test';
 import { explore, ViolationError } from '../../../src/explore/explore.ts';
-import { NAIVE_CONTROLLERS, naiveOptions } from '../../support/naive-controllers.ts';
+import type { ExploreOptions } from '../../../src/explore/explore.ts';
+import { PendingWrites } from '../../../src/manager/read-your-writes.ts';
+import {
+  CREATES_FROM_CACHE,
+  NAIVE_CONTROLLERS,
+  naiveOptions,
+} from '../../support/naive-controllers.ts';
 import { MISTAKES } from '../../support/naive-mistakes.ts';
 
 describe('explore finds a controller that', () => {
@@ -14,4 +20,21 @@ describe('explore finds a controller that', () => {
       assert.equal(error.rule, controller.rule, error.message);
     });
   }
+});
+
+describe('explore and read-your-writes', () => {
+  const options: ExploreOptions = {
+    ...naiveOptions(CREATES_FROM_CACHE),
+    faults: ['delay'],
+    budget: { schedules: 100 },
+  };
+
+  it('finds nothing when a watch is behind the writes of a process', async () => {
+    assert.equal((await explore(options)).schedules, 100);
+  });
+
+  it('finds objects that are created twice without it', async (test) => {
+    test.mock.method(PendingWrites.prototype, 'check', () => undefined);
+    await assert.rejects(explore(options), { rule: 'nothing is created twice' });
+  });
 });
