@@ -280,3 +280,19 @@ test('an escape in YAML is a character', async () => {
     }
   }
 });
+
+test('a custom resource with unknown metadata is decoded strictly before it is compared with the path', async () => {
+  const metadata = { name: 'x', color: 'red' };
+  const why = 'strict decoding error: unknown field "metadata.color"';
+  for (const [{ kind, ...version }, message] of [
+    [{ kind: 'Widget' }, "Object 'apiVersion' is missing in 'object has no apiVersion field'"],
+    [
+      { kind: 'Gadget', apiVersion: `${GROUP}/v1` },
+      `Gadget in version "v1" cannot be handled as a Gadget: ${why}`,
+    ],
+  ] as const) {
+    const sent = { ...version, kind, metadata };
+    const { status, body } = await api.post(`${widgets(space)}?fieldValidation=Strict`, sent);
+    assert.deepEqual([status, body.message], [400, message]);
+  }
+});

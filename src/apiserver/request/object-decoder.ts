@@ -80,7 +80,11 @@ function withoutUnknownFields(
   const others = strictErrors.filter((strictError) => !found.includes(strictError));
   reportStrictErrors(call, found, others, (message) => {
     if (!definition.custom) requireGoTypes(call, object);
-    return cannotBeHandled(definition, message, object);
+    else if (object.apiVersion === '') {
+      return badRequest("Object 'apiVersion' is missing in 'object has no apiVersion field'");
+    }
+    // As upstream, whose error names the kind of the decoded object.
+    return cannotBeHandled({ ...definition, kind: object.kind }, message, object);
   });
   if (definition.custom) requireVersion(object, definition);
   return object;
