@@ -31,7 +31,7 @@ describe('Events of events.k8s.io', () => {
     );
   });
 
-  function start(host = 'pod-a') {
+  function start(host = 'pod-a', component = 'web-controller') {
     const abort = new AbortController();
     const apiVersion = 'events.k8s.io/v1';
     const broadcaster = new EventBroadcaster({ client, clock, log }, { host, apiVersion });
@@ -40,7 +40,7 @@ describe('Events of events.k8s.io', () => {
       abort.abort();
       await running;
     };
-    return broadcaster.recorder('web-controller');
+    return broadcaster.recorder(component);
   }
 
   function startRecording(host?: string) {
@@ -158,4 +158,21 @@ describe('Events of events.k8s.io', () => {
       [['(combined from similar events): message 9', 3]],
     );
   });
+
+  for (const [component, controller] of [
+    ['example.com/web', 'example.com/web'],
+    ['Example.com/web', 'Example.com-web'],
+    ['a.io/b/c', 'a.io-b-c'],
+    ['/web', 'web'],
+    ['_web app!', 'web-app'],
+    ['!', 'Unknown'],
+    ['x'.repeat(64), 'x'.repeat(63)],
+  ] as const) {
+    it(`of the component ${component} are of the controller ${controller}`, async () => {
+      start('pod-a', component).normal(subject(), 'Synced', 'Synced');
+      await settle();
+      const [event] = await stored();
+      assert.equal(event?.reportingComponent, controller);
+    });
+  }
 });
