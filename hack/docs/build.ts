@@ -55,7 +55,8 @@ const index = [
   '## Guides',
   '',
   ...Array.from(pages, ([path, title]) => {
-    const [, summary = ''] = /^(After this page .*?\.)(?:\s|$)/ms.exec(text(path)) ?? [];
+    const [, summary = ''] =
+      /^(After this (?:page|chapter|book) .*?\.)(?:\s|$)/ms.exec(text(path)) ?? [];
     return `- [${title}](${path}): ${summary.replaceAll(/\s+/g, ' ')}`;
   }),
 ];
