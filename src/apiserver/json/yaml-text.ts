@@ -18,6 +18,12 @@ export interface YamlText {
   readonly duplicates: readonly string[];
 }
 
+/** Values that a node of a collection counts. */
+const WEIGHTS: Readonly<Record<number, number>> = {
+  [EVENT_ID.SEQUENCE]: 1,
+  [EVENT_ID.MAPPING]: 0.5,
+};
+
 /**
  * Parses YAML like a kube-apiserver, with the booleans and octal numbers of YAML 1.1; the last of duplicate keys wins.
  * Takes time linear in the length. Rejects aliases, because a few lines can expand to gigabytes.
@@ -29,14 +35,21 @@ export interface YamlText {
 export function parseYaml(source: string, maxValues: number = Infinity): YamlText {
   // One more level, so that deep YAML gets the same error as deep JSON.
   const events = parseEvents(source, { maxDepth: MAX_DEPTH + 1 });
-  let nodes = 0;
-  let depth = 0;
+  // A node in a list is a value, and one in a mapping a key or a value.
+  const weights: number[] = [];
+  let values = 0;
   for (const event of events) {
-    if (event.type === EVENT_ID.MAPPING || event.type === EVENT_ID.SEQUENCE) requireDepth(++depth);
-    else if (event.type === EVENT_ID.POP && depth > 0) depth--;
+    if (event.type === EVENT_ID.POP) {
+      weights.pop();
+      continue;
+    }
+    values += weights.at(-1) ?? 0;
+    if (values > maxValues) throw new WidthError(maxValues);
     if (event.type === EVENT_ID.SCALAR) requireCharacters(source, event);
-    // A member has two nodes, its key and its value. The document has its own end.
-    if (event.type !== EVENT_ID.POP && ++nodes > 2 * maxValues + 2) throw new WidthError(maxValues);
+    else if (event.type !== EVENT_ID.ALIAS) {
+      weights.push(WEIGHTS[event.type] ?? 0);
+      requireDepth(weights.length - 1);
+    }
   }
   return {
     documents: constructFromEvents(events, { source, schema: GO_YAML, json: true, maxAliases: 0 }),
