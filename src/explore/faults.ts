@@ -74,7 +74,7 @@ const RULES: ReadonlyMap<Fault, FaultRule> = new Map<Fault, FaultRule>([
     code,
     { steps: ['request'], ...((code === 409 || code === 422) && { calls: isWrite }) },
   ]),
-  ['rollback', { steps: ['response', 'end'], calls: isWrite }],
+  ['rollback', { steps: ['response', 'end'], calls: isWrite, comparison: 'living' }],
   ['freeze', { steps: EXCHANGE, calls: isWrite }],
   ['depose', { steps: EXCHANGE, calls: isWrite }],
   ['late', { steps: PIECE }],
