@@ -369,6 +369,8 @@ export class World {
 
   /** Forgets the last writes that are not of users. */
   #rollBack(): void {
+    // A second restore would use the same resource versions for a third time.
+    if (this.#trace.filter(({ fault }) => fault === 'rollback').length > 1) return;
     const { changes } = this.history;
     const since = changes.findLastIndex(({ by }) => !this.#isWorker(by)) + 1;
     const requests = new Set(changes.slice(since).map(({ request }) => request));
