@@ -102,7 +102,12 @@ const COMPARISONS: readonly StateComparison[] = ['none', 'contains', 'living'];
 
 /** Returns how the final state compares with that of the schedule without faults. */
 export function comparisonOf(deviations: readonly Deviation[]): StateComparison {
-  const needed = new Set(deviations.map(({ fault }) => RULES.get(fault)?.comparison));
+  const needed = new Set(
+    deviations.map(({ fault }) => {
+      const { comparison = 'equal' } = RULES.get(fault) ?? {};
+      return comparison;
+    }),
+  );
   return COMPARISONS.find((comparison) => needed.has(comparison)) ?? 'equal';
 }
 

@@ -49,7 +49,10 @@ const QUANTITY_SCHEMA: JsonSchema = {
   oneOf: [{ type: 'string', format: QUANTITY }, { type: 'number' }],
 };
 
-const ANY_JSON: JsonSchema = { 'x-kubernetes-preserve-unknown-fields': true };
+const ANY_JSON: JsonSchema = {
+  'x-kubernetes-preserve-unknown-fields': true,
+  'x-kubernetes-map-type': 'atomic',
+};
 
 type Place = 'spec' | 'status';
 type Copies = Map<string, Map<JsonSchema, JsonSchema>>;
@@ -94,7 +97,7 @@ function inside(schema: JsonSchema, field: MessageField, place: Place, copies: C
 /** As upstream, which validates only its texts: its schema also requires the reference to a Secret. */
 const SCALE_IO = 'core.v1.ScaleIOVolumeSource';
 
-/** Messages that keep any JSON. */
+/** Messages that keep any JSON. One manager owns all of it, as in the schemas of Kubernetes. */
 const ANY: ReadonlySet<string> = new Set(['meta.v1.FieldsV1', 'runtime.RawExtension']);
 
 /** Schemas are shared and may contain themselves: each is copied once for each message. */
