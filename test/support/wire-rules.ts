@@ -155,7 +155,10 @@ function withoutPrecondition({ method, path, headers, body }: HttpRequest): stri
   // An apply does not remove entries of others.
   if (headers['content-type']?.includes('apply-patch')) return undefined;
   const metadata = record(record(patch)['metadata']);
-  if (typeof metadata['uid'] !== 'string') return 'patches without the uid';
+  const { uid, resourceVersion } = metadata;
+  if (uid === undefined && resourceVersion === undefined) {
+    return 'patches without uid or resourceVersion';
+  }
   return Object.keys(metadata).some((field) => GUARDED.test(field))
     ? versionless(metadata)
     : undefined;

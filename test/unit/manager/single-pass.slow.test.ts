@@ -240,7 +240,8 @@ describe('a single pass', () => {
     return pass.hasConverged;
   };
   const label: SyncHandler = async (_, { client }) => {
-    const body = { metadata: { labels: { run: String(syncs) } } };
+    const { uid } = (await client.get(COUNTS, simulation.at)).metadata;
+    const body = { metadata: { uid, labels: { run: String(syncs) } } };
     await client.patch(COUNTS, simulation.at, { type: 'merge', body }, { fieldManager: 'test' });
     return done();
   };
@@ -307,7 +308,7 @@ describe('a single pass', () => {
       await client.list(COUNTS, {});
       await client.raw({ path: '/version' });
       const absent = { ...simulation.at, name: 'absent' };
-      const patch = { type: 'merge', body: { metadata: { labels: { run: 'x' } } } } as const;
+      const patch = { type: 'merge', body: { metadata: { uid: 'x' } } } as const;
       const patched = client.patch(COUNTS, absent, patch, { fieldManager: 'test' });
       await assert.rejects(patched, { kind: 'notFound' });
       return done();
