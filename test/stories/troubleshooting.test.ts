@@ -195,7 +195,7 @@ const PROVOKED_FAILURES: Readonly<Record<string, ProvokedFailure>> = {
 
   HotLoop: () =>
     inSimulation(async (simulation) => {
-      await simulation.client.create(PODS, unownedPod('web'));
+      const { metadata } = await simulation.client.create(PODS, unownedPod('web'));
       simulation.startControllers((kit) => {
         const pods = kit.informers.for(PODS);
         let runs = 0;
@@ -204,7 +204,7 @@ const PROVOKED_FAILURES: Readonly<Record<string, ProvokedFailure>> = {
             name: 'restless',
             kind: 'Pod',
             sync: async (_key, { client }) => {
-              const body = { metadata: { labels: { run: String(runs++) } } };
+              const body = { metadata: { uid: metadata.uid, labels: { run: String(runs++) } } };
               const patch = { type: 'merge', body } as const;
               await client.patch(PODS, at('web'), patch, { fieldManager: 'test' });
               return done();
