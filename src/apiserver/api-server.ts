@@ -23,6 +23,12 @@ import { StoreLog } from './storage/store-log.ts';
 
 const AUTHORITY = 'crd-controller-ca';
 
+/**
+ * Time between the two writes of one request, in milliseconds, as with etcd. A client of a Go operator sees the first state for
+ * long enough to read it from its cache.
+ */
+const WRITE_MS = 5;
+
 /** Creates a certificate authority for `ApiServerOptions.authority`. */
 export function createServerAuthority(
   clock: Pick<Clock, 'now'> = systemClock,
@@ -113,7 +119,9 @@ export class ApiServer extends ServerCore {
     // A server with the same authority accepts the tokens of its predecessor.
     const newTokenKey = () =>
       new Es256Key(authority?.privateKeyPem ?? randomBytes(32), 'service account tokens');
-    super({ ...others, clock, log, kinds }, { store, webhooks, compression: GZIP, newTokenKey });
+    const betweenWrites = clock === systemClock ? () => clock.sleep(WRITE_MS) : undefined;
+    const platform = { store, webhooks, compression: GZIP, newTokenKey, betweenWrites };
+    super({ ...others, clock, log, kinds }, platform);
     this.#clock = clock;
     this.#store = store;
     this.#webhooks = webhooks;

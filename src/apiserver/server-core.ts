@@ -50,6 +50,11 @@ export interface ServerPlatform {
   readonly webhooks: WebhookCaller;
   /** Returns the key that signs the tokens of ServiceAccounts. Called when the first token is issued or validated. */
   readonly newTokenKey: () => TokenKey;
+  /**
+   * Resolves after about the time of a write to etcd, for requests that write twice.
+   * @default the writes are one step
+   */
+  readonly betweenWrites?: (() => Promise<void>) | undefined;
 }
 
 /**
@@ -95,7 +100,7 @@ export class ServerCore {
       token = toHex(crypto.getRandomValues(new Uint8Array(32))),
     } = options;
     this.token = token;
-    const { store, webhooks, compression, newTokenKey } = platform;
+    const { store, webhooks, compression, newTokenKey, betweenWrites } = platform;
     this.#store = store;
     const dropWatches = () => this.#streams.cutAll(new ConnectionReset());
     this.faults = new Faults({
@@ -133,6 +138,7 @@ export class ServerCore {
       lines: new LineCache(),
       converter,
       turns: new WriteTurns(),
+      betweenWrites,
       admission: new Admission({
         store: this.#store,
         registry,

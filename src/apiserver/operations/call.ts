@@ -48,6 +48,8 @@ export interface Backend {
   /** Conversion between versions of CRDs. */
   readonly converter: CrdConverter;
   readonly turns: WriteTurns;
+  /** Resolves after about the time of a write to etcd. Undefined in virtual time, where two writes of a request are one step. */
+  readonly betweenWrites: (() => Promise<void>) | undefined;
 }
 
 /** Returns the kubelet of a node, which serves the logs of Pods and connections to them. */

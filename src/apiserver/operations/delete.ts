@@ -25,6 +25,8 @@ interface Deletion {
   /** Its last state if it was removed, otherwise its state with a `deletionTimestamp`. */
   readonly object: StoredObject;
   readonly gone: boolean;
+  /** Whether `removeMarked` has to remove it: a kind with grace periods first stores that this one is 0. */
+  readonly isMarked?: boolean;
 }
 
 /** Warning of a deletion of Jobs that does not say what happens to their Pods. */
@@ -46,8 +48,9 @@ export async function remove(call: Call): Promise<Answer> {
   return guaranteedUpdate(call, async (stored): Promise<Answer> => {
     await requireDeletable(call, stored, options);
     requireUnchanged(call, stored);
-    const { object, gone } = deleteObject(call, stored, options);
-    if (!gone || definition.returnsDeleted) return { kind: 'object', code: 200, object };
+    const deletion = deleteObject(call, stored, options);
+    const object = deletion.isMarked ? await removeMarked(call, deletion.object) : deletion.object;
+    if (!deletion.gone || definition.returnsDeleted) return { kind: 'object', code: 200, object };
     return { kind: 'json', code: 200, value: goneStatus(definition, object) };
   });
 }
@@ -83,7 +86,9 @@ export async function removeCollection(call: Call): Promise<Answer> {
     await requireDeletable(call, object, options);
     const { namespace, name } = object.metadata;
     const current = collection.get(namespace, name);
-    if (current) deleteObject(call, current, options);
+    if (!current) continue;
+    const deletion = deleteObject(call, current, options);
+    if (deletion.isMarked) await removeMarked(call, deletion.object);
   }
   return {
     kind: 'list',
@@ -123,10 +128,27 @@ export function deleteObject(
     const last = definition.hooks?.gracePeriodSeconds
       ? writeMark(backend, definition, stored, mark(stored, definition, grace, finalizers), options)
       : stored;
-    return { object: options.dryRun ? last : removeObject(backend, definition, last), gone: true };
+    if (options.dryRun) return { object: last, gone: true };
+    if (last !== stored && backend.betweenWrites)
+      return { object: last, gone: true, isMarked: true };
+    return { object: removeObject(backend, definition, last), gone: true };
   }
   const marked = mark(stored, definition, grace, finalizers);
   return { object: writeMark(backend, definition, stored, marked, options), gone: false };
+}
+
+/**
+ * Removes an object whose grace period of 0 is stored. As with etcd, this is a write of its own, and clients see the first one
+ * before it. Returns the last state of the object.
+ */
+export async function removeMarked(
+  { backend, definition }: Pick<Call, 'backend' | 'definition'>,
+  marked: StoredObject,
+): Promise<StoredObject> {
+  await backend.betweenWrites?.();
+  const { namespace, name, uid } = marked.metadata;
+  const current = backend.store.collection(definition).get(namespace, name);
+  return current?.metadata.uid === uid ? removeObject(backend, definition, current) : marked;
 }
 
 function writeMark(

@@ -12,7 +12,7 @@ import { fieldError, formatFieldError } from '../../api/field-error.ts';
 import { isRecord } from '../../util/values.ts';
 import { StatusError, badRequest, conflict } from '../objects/status-error.ts';
 import type { ApiObject, StoredObject } from '../objects/resource-definition.ts';
-import { deleteObject, requirePreconditions } from './delete.ts';
+import { deleteObject, removeMarked, requirePreconditions } from './delete.ts';
 import { chargeBudget } from './disruption-budgets.ts';
 import { existing } from './read.ts';
 
@@ -106,7 +106,9 @@ export async function evict(call: Call): Promise<Answer> {
   requirePreconditions(call.definition, pod, options);
   // The precondition has been checked, and the new condition changes the resourceVersion.
   const checked = { ...options, resourceVersion: undefined };
-  deleteObject(call, options.dryRun ? pod : markEvicted(call, pod), checked);
+  const marked = options.dryRun ? pod : markEvicted(call, pod);
+  const { object, isMarked } = deleteObject(call, marked, checked);
+  if (isMarked) await removeMarked(call, object);
   return DONE;
 }
 
