@@ -1,8 +1,8 @@
 // Explores the controllers of this package and prints what was found, by controller and fault.
 //
-//   npm run simulate -- [--minutes=N] [--seed=N] [CONTROLLER…]
+//   npm run simulate -- [--minutes=N] [--rounds=N] [--schedules=N] [--seed=N] [CONTROLLER…]
 //
-// Each round has another seed, from the given one on. Exits with code 1 after a violation.
+// Each round has another seed, from the given one on. With --rounds, the same schedules run each time, unless the time ends before. Exits with code 1 after a violation.
 import { parseArgs } from 'node:util';
 import { explore, ViolationError } from '../../src/explore/explore.ts';
 import { EXPLORED } from '../../test/support/explored-programs.ts';
@@ -13,6 +13,7 @@ const { values, positionals } = parseArgs({
     minutes: { type: 'string', default: '10' },
     seed: { type: 'string', default: '1' },
     schedules: { type: 'string', default: '2000' },
+    rounds: { type: 'string', default: 'Infinity' },
   },
 });
 const endMs = performance.now() + Number(values.minutes) * 60_000;
@@ -21,7 +22,8 @@ const selected = Object.entries(EXPLORED).filter(
 );
 let violations = 0;
 console.log('controller            seed  schedules  histories  a second  violations  trace');
-for (let seed = Number(values.seed); performance.now() < endMs; seed++) {
+const endSeed = Number(values.seed) + Number(values.rounds);
+for (let seed = Number(values.seed); seed < endSeed && performance.now() < endMs; seed++) {
   for (const [name, options] of selected) {
     const startMs = performance.now();
     const seconds = Math.max(0, (endMs - startMs) / 1000);
