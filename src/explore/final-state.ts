@@ -4,7 +4,7 @@ import { isRecord } from '../util/values.ts';
 import { isBackgroundResource } from './api-call.ts';
 import type { StateComparison } from './faults.ts';
 import type { History } from './history.ts';
-import { MARK, OTHER_CLIENT } from './other-client.ts';
+import { copiesIn, MARK } from './other-client.ts';
 
 /** Fields whose values differ between runs. */
 const VOLATILE: ReadonlySet<string> = new Set([
@@ -42,11 +42,7 @@ export function finalStateOf(history: History): FinalState {
   const lines: string[] = [];
   const living: string[] = [];
   const uids = new Set([...history.objects()].map(({ object }) => object.metadata.uid));
-  const copies = new Set(
-    history.changes.flatMap(({ verb, by, object }) =>
-      verb === 'create' && by === OTHER_CLIENT ? [object.metadata.uid] : [],
-    ),
-  );
+  const copies = copiesIn(history.changes);
   const generated = new Set(
     history.changes.flatMap(({ object: { metadata } }) =>
       metadata.generateName ? [metadata.name] : [],

@@ -1,4 +1,5 @@
 import { isApiError } from '../api/api-error.ts';
+import { hasFinalizer, withoutFinalizer } from '../api/metadata.ts';
 import type { KubernetesObject } from '../api/object.ts';
 import type { Client } from '../client/client.ts';
 import { FOREGROUND } from '../cluster/lifecycle/owner-graph.ts';
@@ -25,12 +26,9 @@ function isGarbage(
   if (ownerReferences.length === 0 || deletionTimestamp !== undefined) return false;
   return ownerReferences.every(({ uid }) => {
     const owner = living.get(uid);
-    return !owner || (isForeground(owner) && owner.metadata.deletionTimestamp !== undefined);
+    const isWaiting = owner?.metadata.deletionTimestamp !== undefined;
+    return !owner || (isWaiting && hasFinalizer(owner, FOREGROUND));
   });
-}
-
-function isForeground({ metadata }: KubernetesObject): boolean {
-  return metadata.finalizers?.includes(FOREGROUND) ?? false;
 }
 
 /** Whether an object waits for dependents that do not exist any more. */
@@ -38,7 +36,7 @@ function isWaiting(object: KubernetesObject, objects: readonly ObjectInHistory[]
   const { uid } = object.metadata;
   const owns = ({ object: { metadata } }: ObjectInHistory) =>
     metadata.ownerReferences?.some((reference) => reference.uid === uid);
-  return isForeground(object) && !objects.some(owns);
+  return hasFinalizer(object, FOREGROUND) && !objects.some(owns);
 }
 
 async function remove(client: Client, { resource, object }: ObjectInHistory): Promise<void> {
@@ -48,8 +46,8 @@ async function remove(client: Client, { resource, object }: ObjectInHistory): Pr
 }
 
 async function finish(client: Client, { resource, object }: ObjectInHistory): Promise<void> {
-  const { uid, finalizers = [] } = object.metadata;
-  const body = { metadata: { uid, finalizers: finalizers.filter((each) => each !== FOREGROUND) } };
+  const { uid } = object.metadata;
+  const body = { metadata: { uid, finalizers: withoutFinalizer(object, FOREGROUND) } };
   await ignoreGone(client.patch(resource, object.metadata, { type: 'merge', body }));
 }
 

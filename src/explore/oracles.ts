@@ -150,18 +150,14 @@ function retriesTooOften(run: FinishedRun, expected: FinishedRun): string | unde
 
 /** Returns the maximum number of equal requests of a process within a minute. */
 function requestsInMinute({ trace }: FinishedRun): ReadonlyMap<string, number> {
-  const times = new Map<string, number[]>();
-  for (const { step, at, atMs } of trace) {
-    if (step.kind !== 'request' || !isByProcess({ by: step.owner })) continue;
-    const known = times.get(at);
-    if (known) known.push(atMs);
-    else times.set(at, [atMs]);
-  }
+  const requests = trace.filter(
+    ({ step }) => step.kind === 'request' && isByProcess({ by: step.owner }),
+  );
   const most = new Map<string, number>();
-  for (const [at, all] of times) {
+  for (const [at, all] of Map.groupBy(requests, (entry) => entry.at)) {
     let first = 0;
-    for (const [index, atMs] of all.entries()) {
-      while ((all[first] ?? atMs) < atMs - 60_000) first++;
+    for (const [index, { atMs }] of all.entries()) {
+      while ((all[first]?.atMs ?? atMs) < atMs - 60_000) first++;
       most.set(at, Math.max(most.get(at) ?? 0, index - first + 1));
     }
   }

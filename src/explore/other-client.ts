@@ -4,7 +4,7 @@ import type { KubernetesObject } from '../api/object.ts';
 import type { Client } from '../client/client.ts';
 import type { ApiCall } from './api-call.ts';
 import type { Interference } from './faults.ts';
-import type { History, ObjectInHistory } from './history.ts';
+import type { ChangeRecord, History, ObjectInHistory } from './history.ts';
 import { resourceOf } from './history.ts';
 import { scenarioObjects } from './scenario-objects.ts';
 
@@ -13,6 +13,15 @@ export const OTHER_CLIENT = 'other client';
 
 /** Annotation that the client adds to objects of others. */
 export const MARK = 'other-client.explored';
+
+/** Returns the uids of the objects that the client created. */
+export function copiesIn(changes: readonly ChangeRecord[]): ReadonlySet<string> {
+  return new Set(
+    changes.flatMap(({ verb, by, object }) =>
+      verb === 'create' && by === OTHER_CLIENT ? [object.metadata.uid] : [],
+    ),
+  );
+}
 
 /** Interferes with the first object that exists and has a controller owner. Does nothing if there is none. */
 export async function interfere(

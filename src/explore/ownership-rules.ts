@@ -1,4 +1,4 @@
-import { controllerOf } from '../api/metadata.ts';
+import { controllerOf, hasFinalizer } from '../api/metadata.ts';
 import type { DeepReadonly, KubernetesObject, OwnerReference } from '../api/object.ts';
 import { keyOf } from '../api/object-key.ts';
 import { FOREGROUND } from '../cluster/lifecycle/owner-graph.ts';
@@ -6,7 +6,7 @@ import { isBackgroundResource } from './api-call.ts';
 import { LEASE_NAME } from './explored-process.ts';
 import type { FinishedRun } from './finished-run.ts';
 import type { ChangeRecord } from './history.ts';
-import { MARK, OTHER_CLIENT } from './other-client.ts';
+import { copiesIn, MARK } from './other-client.ts';
 import { describeChange, isByProcess, pluralOf } from './rule.ts';
 
 /** Time in which a process notices that it has lost its Lease, in milliseconds. */
@@ -60,11 +60,7 @@ function nameOf(owner: DeepReadonly<OwnerReference>, { metadata }: KubernetesObj
 /** A process changed or deleted an object that has no owner and that it did not create, unlike in the undisturbed schedule. */
 export function changedOthers(run: FinishedRun, expected: FinishedRun): string | undefined {
   const usual = new Set(foreignWrites(expected).map(({ resource }) => resource));
-  const copies = new Set(
-    run.changes.flatMap(({ by, verb, object }) =>
-      by === OTHER_CLIENT && verb === 'create' ? [object.metadata.uid] : [],
-    ),
-  );
+  const copies = copiesIn(run.changes);
   const change = foreignWrites(run).find(
     ({ resource, object }) => !usual.has(resource) || copies.has(object.metadata.uid),
   );
@@ -111,7 +107,7 @@ export function removedFinalizers({ changes }: FinishedRun): string | undefined 
 }
 
 function isForeground(object: KubernetesObject | undefined): boolean {
-  return object?.metadata.finalizers?.includes(FOREGROUND) ?? false;
+  return object !== undefined && hasFinalizer(object, FOREGROUND);
 }
 
 /** A process that had lost its Lease sent a write, whether the server accepted it or not. */

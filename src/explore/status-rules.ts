@@ -5,7 +5,7 @@ import { isRecord } from '../util/values.ts';
 import { contentOf } from './final-state.ts';
 import type { FinishedRun } from './finished-run.ts';
 import type { ChangeRecord } from './history.ts';
-import { OTHER_CLIENT } from './other-client.ts';
+import { copiesIn } from './other-client.ts';
 import { isByProcess, pluralOf } from './rule.ts';
 import { TWIN_NAMESPACE, TWIN_SUFFIX } from './upheaval.ts';
 
@@ -122,10 +122,11 @@ export function hidesCollision(run: FinishedRun, expected: FinishedRun): string 
   if (!run.deviations.some(({ fault }) => fault === 'occupy')) return undefined;
   const usual = lastWrites(expected);
   const actual = lastWrites(run);
+  const copies = copiesIn(run.changes);
   for (const [name, { object }] of actual) {
     const owned = usual.get(name);
     const reference = owned && controllerOf(owned.object);
-    if (!reference || controllerOf(object) || !isCopy(run, object)) continue;
+    if (!reference || controllerOf(object) || !copies.has(object.metadata.uid)) continue;
     for (const [ownerName, { object: before }] of usual) {
       const after = actual.get(ownerName)?.object;
       if (before.metadata.uid !== reference.uid || !after || !isPositive(before)) continue;
@@ -159,13 +160,6 @@ export function neglectsTwin(run: FinishedRun): string | undefined {
     }
   }
   return undefined;
-}
-
-function isCopy({ changes }: FinishedRun, { metadata }: KubernetesObject): boolean {
-  return changes.some(
-    ({ by, verb, object }) =>
-      by === OTHER_CLIENT && verb === 'create' && object.metadata.uid === metadata.uid,
-  );
 }
 
 /** Whether the status says that something has been reached. */

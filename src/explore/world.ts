@@ -16,6 +16,7 @@ import { startAdmission } from './admission.ts';
 import { History } from './history.ts';
 import { interfere, OTHER_CLIENT } from './other-client.ts';
 import type { ObservedState } from './history.ts';
+import { isByProcess } from './rule.ts';
 import { Scheduler } from './scheduler.ts';
 import type { Step, StepFault } from './step.ts';
 import { SteppedTransport } from './transport.ts';
@@ -117,6 +118,7 @@ export class World {
   #checkedWrites = 0;
   #broken: BrokenInvariant | undefined;
   #errors: LoggedError[] = [];
+  #hasCopies = false;
   #hasActed = false;
   #hasEnded = false;
   #final: UpheavalDeps['final'] = { objects: [], durationMs: 0 };
@@ -191,6 +193,7 @@ export class World {
     this.#checkedWrites = 0;
     this.#broken = undefined;
     this.#errors = [];
+    this.#hasCopies = false;
     this.#hasActed = false;
     this.#hasEnded = false;
     this.#outageEndMs = 0;
@@ -266,6 +269,7 @@ export class World {
     const nth = (this.#counts.get(at) ?? 0) + (isFirst ? 1 : 0);
     if (isFirst) this.#counts.set(at, nth);
     if (step.isFaulty && isFirst) fault = plan(step, at, nth);
+    if (fault && COPYING.has(fault)) this.#hasCopies = true;
     const [atMs, writes] = [this.elapsedMs, this.history.changes.length];
     this.#trace.push({ step, at, nth, atMs, fault, writes });
     const isHeartbeat = kind === 'event' && label.endsWith(': BOOKMARK');
@@ -372,15 +376,11 @@ export class World {
     // A second restore would use the same resource versions for a third time.
     if (this.#trace.filter(({ fault }) => fault === 'rollback').length > 1) return;
     const { changes } = this.history;
-    const since = changes.findLastIndex(({ by }) => !this.#isWorker(by)) + 1;
+    const since = changes.findLastIndex((each) => each.by !== 'cluster' && !isByProcess(each)) + 1;
     const requests = new Set(changes.slice(since).map(({ request }) => request));
     const forgotten = new Set([...requests].slice(-MAX_LOST));
     const lost = changes.slice(since).filter(({ request }) => forgotten.has(request));
     if (lost.length > 0) this.#server.undo(lost);
-  }
-
-  #isWorker(by: string): boolean {
-    return by === 'cluster' || this.#processes.some(({ name }) => name === by);
   }
 
   /** Returns the consequence of an outage or a refusal for a request. */
@@ -403,7 +403,7 @@ export class World {
     if (writes === this.#checkedWrites) return;
     this.#checkedWrites = writes;
     // Invariants are about the objects of the scenario.
-    if (this.#trace.some(({ fault }) => fault !== undefined && COPYING.has(fault))) return;
+    if (this.#hasCopies) return;
     for (const [name, holds] of Object.entries(this.#options.invariants)) {
       const result = holds(this.history);
       if (result === undefined || result === true) continue;
@@ -447,9 +447,8 @@ export class World {
 
   /** The revision before the last write of a process. */
   #staleRevision(): number {
-    const names = new Set(this.#processes.map(({ name }) => name));
     const last = this.history.changes.findLast(
-      ({ by, resource }) => names.has(by) && !isBackgroundResource(resource),
+      (change) => isByProcess(change) && !isBackgroundResource(change.resource),
     );
     const revision = last
       ? Number(last.object.metadata.resourceVersion) - 1
