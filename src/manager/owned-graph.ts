@@ -32,14 +32,8 @@ export class OwnedGraph {
   /** Each after those on which it depends. */
   readonly #order: readonly Progress[];
   readonly #byDraft = new Map<OwnedDraft, Progress>();
-  readonly #nowMs: number;
-
-  /**
-   * @param nowMs milliseconds since the epoch
-   * @throws {TypeError} if an object is there twice, depends on one that is not in the graph, or on itself through others
-   */
-  constructor(nodes: readonly OwnedNode[], nowMs: number) {
-    this.#nowMs = nowMs;
+  /** @throws {TypeError} if an object is there twice, depends on one that is not in the graph, or on itself through others */
+  constructor(nodes: readonly OwnedNode[]) {
     const byId = new Map<string, OwnedNode>();
     for (const node of nodes) {
       const id = idOf(node.object);
@@ -84,12 +78,16 @@ export class OwnedGraph {
     return this.#order.some((progress) => this.#blockersOf(progress).length > 0);
   }
 
-  /** Observes an object after it was written. */
-  observe(draft: OwnedDraft, object: DeepReadonly<KubernetesObject>): void {
+  /**
+   * Observes an object after it was written.
+   *
+   * @param nowMs milliseconds since the epoch; by default of the machine's clock
+   */
+  observe(draft: OwnedDraft, object: DeepReadonly<KubernetesObject>, nowMs?: number): void {
     const progress = this.#byDraft.get(draft);
     if (!progress) return;
     const { node } = progress;
-    progress.readiness = node.readiness?.(object) ?? readinessOf(object, this.#nowMs);
+    progress.readiness = node.readiness?.(object) ?? readinessOf(object, nowMs);
   }
 
   /** Returns the objects that depend on one directly. */

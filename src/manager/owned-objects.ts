@@ -254,7 +254,7 @@ export class OwnedObjects<O extends KubernetesObject = KubernetesObject> impleme
     owner: DeepReadonly<O>,
     nodes: readonly OwnedNode[],
   ): Promise<OwnedGraphResult> {
-    const graph = new OwnedGraph(nodes, context.clock?.now() ?? Date.now());
+    const graph = new OwnedGraph(nodes);
     const outcomes = await this.#ensureAll(context, owner, graph.drafts, graph);
     return { readiness: graph.readiness, objects: outcomes.map(({ object }) => object) };
   }
@@ -271,7 +271,7 @@ export class OwnedObjects<O extends KubernetesObject = KubernetesObject> impleme
     owner: DeepReadonly<O>,
     nodes: readonly OwnedNode[],
   ): Promise<Outcome | undefined> {
-    const graph = new OwnedGraph(nodes, 0);
+    const graph = new OwnedGraph(nodes);
     const present = new Map(
       graph.drafts.flatMap((draft) => {
         const kind = this.#kindOf(draft);
@@ -322,7 +322,7 @@ export class OwnedObjects<O extends KubernetesObject = KubernetesObject> impleme
       }
       kind.waiting.get(keyOf(outcome.object))?.delete(keyOf(owner));
       context.ensured?.add(outcome.object.metadata.uid);
-      graph?.observe(draft, outcome.object);
+      graph?.observe(draft, outcome.object, context.clock?.now());
       // The object has the kind of the draft.
       outcomes.push(outcome as OwnedOutcome<T>);
       const verb = VERBS[outcome.kind];
