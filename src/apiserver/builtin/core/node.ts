@@ -1,7 +1,6 @@
 import { goQuote } from '../../../util/go-quote.ts';
 import { isSet, listIn, objectIn, objectsIn, textIn } from '../../../util/json-value.ts';
 import type { Node as MutableNode } from '../../../api/builtin.ts';
-import type { JsonObject } from '../../../util/json-value.ts';
 import { goTypeOf, inspectJson } from '../../json/go-json.ts';
 import { isRecord } from '../../../util/values.ts';
 import { equalJson } from '../../../api/equal.ts';
@@ -110,23 +109,19 @@ function validate(node: CheckedObject): void {
   validateStatus(node.in('status'), new CheckedObject({}, 'metadata', node.errors));
 }
 
-function avoidedPodsProblem(value: unknown): string | undefined {
-  if (value === null || isRecord(value)) return undefined;
-  return `json: cannot unmarshal ${goTypeOf(value)} into Go value of type v1.AvoidPods`;
-}
-
 const AVOIDED_PODS = 'scheduler.alpha.kubernetes.io/preferAvoidPods';
 
 /** Each entry of an annotation with Pods that the node avoids names their controller. */
 function validateAvoidedPods(annotations: CheckedObject): void {
   const text = annotations.text(AVOIDED_PODS);
   if (text === '') return;
-  const problem = inspectJson(text).problem ?? avoidedPodsProblem(JSON.parse(text));
-  if (problem !== undefined) {
-    annotations.invalid('AvoidPods', problem, AVOIDED_PODS);
+  const { problem } = inspectJson(text);
+  const avoided: unknown = problem === undefined ? (JSON.parse(text) ?? {}) : undefined;
+  if (!isRecord(avoided)) {
+    const why = `json: cannot unmarshal ${goTypeOf(avoided)} into Go value of type v1.AvoidPods`;
+    annotations.invalid('AvoidPods', problem ?? why, AVOIDED_PODS);
     return;
   }
-  const avoided = (JSON.parse(text) ?? {}) as JsonObject;
   for (const [index, entry] of objectsIn(avoided, 'preferAvoidPods').entries()) {
     const signature = `${AVOIDED_PODS}[${index}].PodSignature`;
     const controller = objectIn(objectIn(entry, 'podSignature'), 'podController');

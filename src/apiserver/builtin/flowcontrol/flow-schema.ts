@@ -5,7 +5,7 @@ import type { CheckedObject } from '../../objects/checked-object.ts';
 import type { StoredObject } from '../../objects/resource-definition.ts';
 import { column, columns, field, numeric } from '../../table/column.ts';
 import type { BuiltinKind } from '../shared/builtin-kind.ts';
-import { MANDATORY_FLOW_SCHEMAS } from './mandatory-specs.ts';
+import { mandatorySpec } from './mandatory-spec.ts';
 import { conditionOfType } from '../shared/cells.ts';
 
 export const FLOW_SCHEMA: BuiltinKind = {
@@ -46,7 +46,7 @@ function validate(schema: CheckedObject<StoredObject>): void {
   if (level.text('name') === '') level.required('name', 'must reference a priority level');
   level.requireFormat('name', 'dns1123Subdomain');
   for (const rule of spec.items('rules')) validateRule(rule);
-  const fixed = MANDATORY_FLOW_SCHEMAS.get(name);
+  const fixed = mandatorySpec('flowschemas', name);
   if (!fixed || equalJson(spec.value, fixed)) return;
   schema.invalid('spec', `spec of '${name}' must equal the fixed value`);
 }

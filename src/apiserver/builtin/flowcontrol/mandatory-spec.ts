@@ -1,54 +1,28 @@
 import type { JsonObject } from '../../../util/json-value.ts';
+import { objectIn, textIn } from '../../../util/json-value.ts';
+import { Memo } from '../../../util/memo.ts';
+import { BOOTSTRAP } from '../../generated/bootstrap.ts';
 
-/** Rules of mandatory flow schemas, for all requests of these groups. */
-function rulesFor(...groups: readonly string[]): JsonObject[] {
-  return [
-    {
-      subjects: groups.map((name) => ({ kind: 'Group', group: { name } })),
-      resourceRules: [
-        { verbs: ['*'], apiGroups: ['*'], resources: ['*'], clusterScope: true, namespaces: ['*'] },
-      ],
-      nonResourceRules: [{ verbs: ['*'], nonResourceURLs: ['*'] }],
-    },
-  ];
+const MANDATORY: ReadonlySet<string> = new Set(['exempt', 'catch-all']);
+
+/** The specs by resource, which are those of the first objects of a server. */
+const SPECS = new Memo(2, (plural: string) => {
+  const prefix = `${plural} `;
+  const objects = BOOTSTRAP.split('\n')
+    .filter((line) => line.startsWith(prefix))
+    .map((line) => JSON.parse(line.slice(prefix.length)) as JsonObject);
+  return new Map(
+    objects.map((object) => [
+      textIn(objectIn(object, 'metadata'), 'name'),
+      objectIn(object, 'spec'),
+    ]),
+  );
+});
+
+/** Returns the spec of a mandatory object, which no client may change; undefined for other objects. */
+export function mandatorySpec(
+  plural: 'flowschemas' | 'prioritylevelconfigurations',
+  name: string,
+): JsonObject | undefined {
+  return MANDATORY.has(name) ? SPECS.get(plural).get(name) : undefined;
 }
-
-/** Specs of flow schemas that no client may change, by their names. */
-export const MANDATORY_FLOW_SCHEMAS: ReadonlyMap<string, JsonObject> = new Map([
-  [
-    'exempt',
-    {
-      priorityLevelConfiguration: { name: 'exempt' },
-      matchingPrecedence: 1,
-      rules: rulesFor('system:masters'),
-    },
-  ],
-  [
-    'catch-all',
-    {
-      priorityLevelConfiguration: { name: 'catch-all' },
-      matchingPrecedence: 10_000,
-      distinguisherMethod: { type: 'ByUser' },
-      rules: rulesFor('system:unauthenticated', 'system:authenticated'),
-    },
-  ],
-]);
-
-/** Specs of priority levels that no client may change, except the field `exempt` of the exempt one. */
-export const MANDATORY_PRIORITY_LEVELS: ReadonlyMap<string, JsonObject> = new Map<
-  string,
-  JsonObject
->([
-  ['exempt', { type: 'Exempt', exempt: { nominalConcurrencyShares: 0, lendablePercent: 0 } }],
-  [
-    'catch-all',
-    {
-      type: 'Limited',
-      limited: {
-        nominalConcurrencyShares: 5,
-        limitResponse: { type: 'Reject' },
-        lendablePercent: 0,
-      },
-    },
-  ],
-]);

@@ -2,7 +2,7 @@ import { equalJson } from '../../../api/equal.ts';
 import type { CheckedObject } from '../../objects/checked-object.ts';
 import type { StoredObject, TableColumn } from '../../objects/resource-definition.ts';
 import { columns, field, fieldColumn } from '../../table/column.ts';
-import { MANDATORY_PRIORITY_LEVELS } from './mandatory-specs.ts';
+import { mandatorySpec } from './mandatory-spec.ts';
 import type { BuiltinKind } from '../shared/builtin-kind.ts';
 
 export const PRIORITY_LEVEL_CONFIGURATION: BuiltinKind = {
@@ -60,10 +60,11 @@ function validate(level: CheckedObject<StoredObject>): void {
     if (limited) validateLimited(limited);
     else spec.required('limited', 'must not be empty when type is Limited');
   }
-  const fixed = MANDATORY_PRIORITY_LEVELS.get(name);
+  const fixed = mandatorySpec('prioritylevelconfigurations', name);
+  if (!fixed) return;
   // The shares of the exempt level may change.
-  const changed = name === 'exempt' ? { ...spec.value, exempt: fixed?.['exempt'] } : spec.value;
-  if (!fixed || equalJson(changed, fixed)) return;
+  const compared = name === 'exempt' ? { ...spec.value, exempt: fixed['exempt'] } : spec.value;
+  if (equalJson(compared, fixed)) return;
   const except = name === 'exempt' ? " except the 'spec.exempt' field" : '';
   level.invalid('spec', `spec of '${name}'${except} must equal the fixed value`);
 }
