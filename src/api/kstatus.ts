@@ -11,6 +11,7 @@ import type {
 } from './builtin.ts';
 import type { DeepReadonly, KubernetesObject } from './object.ts';
 import type { Readiness } from './readiness.ts';
+import { apiGroupOf } from './resource.ts';
 import { conditionOf, finishedCondition } from './workloads.ts';
 
 /** Time in which a Pod can be scheduled before it counts as unschedulable, in milliseconds. */
@@ -117,8 +118,7 @@ const BUILTIN: Readonly<Record<string, Rule>> = {
 };
 
 function groupKindOf({ apiVersion, kind }: DeepReadonly<KubernetesObject>): string {
-  const [group, version] = apiVersion.split('/');
-  return version === undefined ? `/${kind}` : `${group}/${kind}`;
+  return `${apiGroupOf(apiVersion)}/${kind}`;
 }
 
 /** Number of replicas, as in `Ready: 1/3`, with the reason if there are too few. */

@@ -25,6 +25,11 @@ export function apiVersionOf(resource: Pick<Resource, 'group' | 'version'>): str
   return resource.group ? `${resource.group}/${resource.version}` : resource.version;
 }
 
+/** Returns the API group of an apiVersion: empty for `v1`, `apps` for `apps/v1`. */
+export function apiGroupOf(apiVersion: string): string {
+  return apiVersion.slice(0, Math.max(0, apiVersion.indexOf('/')));
+}
+
 /** Returns the name in kubectl and in messages of the server: `pods` or `counts.demo.mark8s.io`. */
 export function groupResourceOf(resource: Pick<Resource, 'group' | 'plural'>): string {
   return resource.group ? `${resource.plural}.${resource.group}` : resource.plural;

@@ -1,5 +1,5 @@
 import type { Resource } from '../api/resource.ts';
-import { apiVersionOf } from '../api/resource.ts';
+import { apiGroupOf, apiVersionOf } from '../api/resource.ts';
 import type { Clock } from '../util/clock.ts';
 import { systemClock } from '../util/clock.ts';
 import { editDistance } from '../util/did-you-mean.ts';
@@ -177,7 +177,7 @@ function distanceOf(apiVersion: string, kind: string, resource: Resource): numbe
   if (typos > most) return undefined;
   const actual = apiVersionOf(resource);
   if (actual === apiVersion) return typos;
-  const [group = ''] = apiVersion.includes('/') ? apiVersion.split('/') : [];
+  const group = apiGroupOf(apiVersion);
   if (group === resource.group) return typos + 1;
   const groupTypos = editDistance(group, resource.group, MAX_TYPOS);
   if (groupTypos <= MAX_TYPOS) return typos + 1 + groupTypos;

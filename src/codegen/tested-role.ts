@@ -1,4 +1,5 @@
 import { randomUUID } from 'node:crypto';
+import { apiGroupOf } from '../api/resource.ts';
 import { mkdirSync, readFileSync, writeFileSync } from 'node:fs';
 import { join, relative } from 'node:path';
 import { fileURLToPath } from 'node:url';
@@ -191,7 +192,7 @@ export class TestedRole {
         const [apiVersion = '', kind = ''] = owner.split(' ');
         const plural = await pluralOf(server, apiVersion, kind);
         if (plural === undefined) continue;
-        const [group = ''] = apiVersion.includes('/') ? apiVersion.split('/') : [];
+        const group = apiGroupOf(apiVersion);
         needed.add(permissionOf('update', group, `${plural}/finalizers`));
       }
     }

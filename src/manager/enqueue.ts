@@ -2,6 +2,7 @@ import type { DeepReadonly, KubernetesObject } from '../api/object.ts';
 import { keyOf, objectKey } from '../api/object-key.ts';
 import type { ObjectKey, ObjectName } from '../api/object-key.ts';
 import { controllerOf } from '../api/metadata.ts';
+import { apiGroupOf } from '../api/resource.ts';
 import type { Resource } from '../api/resource.ts';
 import type { EventHandler } from '../cache/event-handler.ts';
 import type { IndexFunctions } from '../cache/indexer.ts';
@@ -168,8 +169,7 @@ export function mapToOwner(
   return (object) => {
     const reference = controllerOf(object);
     if (!reference || reference.kind !== owner.kind) return undefined;
-    const group = reference.apiVersion.includes('/') ? reference.apiVersion.split('/')[0] : '';
-    if (group !== owner.group) return undefined;
+    if (apiGroupOf(reference.apiVersion) !== owner.group) return undefined;
     const { namespace } = object.metadata;
     // A cluster-scoped object cannot have an owner in a namespace: the garbage collector ignores such a reference.
     if (owner.namespaced && namespace === undefined) return undefined;

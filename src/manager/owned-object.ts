@@ -2,7 +2,7 @@ import { ApiError, isApiError } from '../api/api-error.ts';
 import { covers, memberOf } from '../api/equal.ts';
 import type { DeepReadonly, KubernetesObject, NewObject } from '../api/object.ts';
 import { controllerOf, isControlledBy } from '../api/metadata.ts';
-import { groupResourceOf } from '../api/resource.ts';
+import { apiGroupOf, groupResourceOf } from '../api/resource.ts';
 import type { Resource } from '../api/resource.ts';
 import type { Client } from '../client/client.ts';
 import type { Clock } from '../util/clock.ts';
@@ -298,12 +298,8 @@ function isOfPrevious(
   return (
     reference?.kind === owner.kind &&
     reference.name === owner.metadata.name &&
-    groupOf(reference.apiVersion) === groupOf(owner.apiVersion)
+    apiGroupOf(reference.apiVersion) === apiGroupOf(owner.apiVersion)
   );
-}
-
-function groupOf(apiVersion: string): string {
-  return apiVersion.includes('/') ? apiVersion.slice(0, apiVersion.indexOf('/')) : '';
 }
 
 function shared<T extends KubernetesObject>(object: T): DeepReadonly<T>;

@@ -1,4 +1,5 @@
 import { printableText } from '../util/printable.ts';
+import { apiGroupOf } from '../api/resource.ts';
 import { controllerOf } from '../api/metadata.ts';
 import type { Condition } from '../api/conditions.ts';
 import { keyOf, objectKey } from '../api/object-key.ts';
@@ -309,7 +310,7 @@ function cachedOwner(
   namespace: string | undefined,
   informers: readonly CachedObjects[],
 ): Ancestor {
-  const [group = ''] = apiVersion.includes('/') ? apiVersion.split('/') : [];
+  const group = apiGroupOf(apiVersion);
   for (const { name: informer, resource, lister } of informers) {
     if (resource.kind !== kind || resource.group !== group) continue;
     const object = lister.get(objectKey(resource.namespaced ? namespace : undefined, name));

@@ -1,4 +1,5 @@
 import { column, columns, numeric, qualified } from '../../table/column.ts';
+import { apiGroupOf } from '../../../api/resource.ts';
 import { isRecord } from '../../../util/values.ts';
 import type { BuiltinKind } from '../shared/builtin-kind.ts';
 
@@ -16,8 +17,7 @@ export const CONTROLLER_REVISION: BuiltinKind = {
     column('Controller', 'Owner of the revision.', ({ metadata }) => {
       const owner = metadata.ownerReferences?.find(({ controller }) => controller);
       if (!owner) return '<none>';
-      const group = owner.apiVersion.includes('/') ? (owner.apiVersion.split('/')[0] ?? '') : '';
-      return `${qualified(owner.kind.toLowerCase(), group)}/${owner.name}`;
+      return `${qualified(owner.kind.toLowerCase(), apiGroupOf(owner.apiVersion))}/${owner.name}`;
     }),
     numeric('Revision', 'revision', 'string'),
   ),
