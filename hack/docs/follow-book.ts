@@ -1,6 +1,6 @@
 /**
  * Follows the book as its reader does, with the package that is installed in a folder: creates the project there, writes the files of each chapter, and
- * runs their commands, with the type checks and tests. hack/try-package.sh does this.
+ * runs their commands. Tests and type checks run at the end only; test/slow runs those of each chapter. hack/try-package.sh does this.
  *
  *   node hack/docs/follow-book.ts FOLDER
  */
@@ -11,13 +11,14 @@ import { CHAPTERS, followChapter } from '../../test/support/book.ts';
 const [folder = '.'] = process.argv.slice(2);
 const project = join(resolve(folder), 'tenants');
 
-for (const chapter of CHAPTERS) {
-  await followChapter(chapter, project, run);
-  console.log(`book: ${chapter} ok`);
-}
+for (const chapter of CHAPTERS) await followChapter(chapter, project, run);
+execute('npm test', project);
+execute('npm run types', project);
+console.log('book: ok');
 
 async function run(command: string): Promise<void> {
   const isFirst = command.includes('--dir=');
+  if (/^npm (test|run types)\b/.test(command)) return;
   execute(command, isFirst ? folder : project);
   if (isFirst) execute('npm install --no-audit --no-fund --loglevel=error', project);
 }

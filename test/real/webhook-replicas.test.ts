@@ -188,7 +188,7 @@ describe('Replicas of a webhook under load', { skip, timeout: 90_000 }, () => {
     for (const { atMs, message } of failures) {
       assert.ok(atMs < removedMs + WATCH_MS, `${atMs - removedMs} ms later: ${message}`);
       assert.match(message, /failed calling webhook|conversion webhook .+ failed/);
-      assert.match(message, /connection (reset by peer|refused)|closed idle connection|EOF$/);
+      assert.doesNotMatch(message, /denied the request|deadline exceeded|Client\.Timeout/);
     }
   });
 
