@@ -412,6 +412,39 @@ test('immutable fields of a kind cannot change', async () => {
   });
 });
 
+test('generations and managed fields of a client are validated', async () => {
+  const path = configMaps(await api.namespace());
+  const entry = {
+    manager: 'm',
+    operation: 'Update',
+    apiVersion: 'v1',
+    fieldsType: 'FieldsV1',
+    fieldsV1: { 'f:data': {} },
+  };
+  const of = (changed: object) => ({ managedFields: [{ ...entry, ...changed }] });
+  const at = 'metadata.managedFields[0]';
+  const invalid: readonly (readonly [metadata: object, problem: string])[] = [
+    [{ generation: -1 }, 'metadata.generation: Invalid value: -1: must be greater than or equal'],
+    [of({ manager: 'm'.repeat(129) }), `${at}.manager: Too long: may not be more than 128 bytes`],
+    [
+      of({ manager: 'm\u0001' }),
+      `${at}.manager: Invalid value: "m\\x01": invalid character U+0001 (at position 1)`,
+    ],
+    [of({ subresource: 's'.repeat(257) }), `${at}.subresource: Too long: may not be more than 256`],
+  ];
+  for (const [metadata, problem] of invalid) {
+    const { status, body } = await api.post(path, configMap('a', {}, metadata));
+    assert.equal(status, 422, problem);
+    assert.ok(body.message.includes(problem), body.message);
+  }
+  // Entries without known fields, and those of versions that are not served, are dropped.
+  for (const changed of [{ apiVersion: 'v9/x' }, { fieldsV1: { 'x:data': {} } }]) {
+    const kept = { ...configMap('b', {}, of(changed)), data: undefined };
+    const reply = await api.post(`${path}?dryRun=All`, kept);
+    assert.equal(reply.body.metadata.managedFields, undefined, JSON.stringify(changed));
+  }
+});
+
 test('a kind without generations keeps the one that it was created with', async () => {
   const path = configMaps(await api.namespace());
   const { metadata } = await api.made(api.post(path, configMap('old', {}, { generation: 7 })));

@@ -2,7 +2,7 @@ import assert from 'node:assert/strict';
 import { after, before, test } from 'node:test';
 import type { Json, Reply } from './api.ts';
 import { Api, JSON_PATCH, MERGE, STRATEGIC } from './api.ts';
-import { configMap, configMaps, pod, pods } from './objects.ts';
+import { configMap, configMaps, deployment, deployments, pod, pods } from './objects.ts';
 
 let api: Api;
 let space: string;
@@ -143,4 +143,25 @@ test('times in metadata are parsed and stored like other times', async () => {
   const odd = configMap('odd');
   odd.metadata.deletionTimestamp = '2024-01-01 00:00:00Z';
   assert.equal((await api.post(configMaps(space), odd)).status, 400);
+});
+
+test('the zero time of a template is absent', async () => {
+  const draft = deployment('zero');
+  draft.spec.template.metadata.creationTimestamp = '0001-01-01T00:00:00Z';
+  const { spec } = await api.made(api.post(deployments(space), draft));
+  assert.equal('creationTimestamp' in spec.template.metadata, false);
+});
+
+test('a body of a subresource has times of Go', async () => {
+  const accounts = `/api/v1/namespaces/${space}/serviceaccounts`;
+  await api.made(api.post(accounts, { metadata: { name: 'timed' } }));
+  for (const [expirationTimestamp, problem] of [
+    ['2024-01-01t00:00:00Z', 'cannot parse "t00:00:00Z" as "T"'],
+    ['2024-02-30T00:00:00Z', 'day out of range'],
+  ] as const) {
+    const sent = { spec: {}, status: { token: '', expirationTimestamp } };
+    const { status, body } = await api.post(`${accounts}/timed/token`, sent);
+    assert.equal(status, 400, expirationTimestamp);
+    assert.ok(body.message.endsWith(problem), body.message);
+  }
 });

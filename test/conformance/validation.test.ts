@@ -141,6 +141,27 @@ test('an embedded resource has a kind, and metadata with known fields only', asy
     limit: 2 ** 53,
     metadata: { name: 'a' },
   });
+  // Go decodes the metadata, and its lists have the keys of ObjectMeta.
+  const owner = { apiVersion: 'v1', kind: 'A', name: 'a', uid: '1' };
+  const creationTimestamp = '2024-01-01T01:00:00.5+01:00';
+  const decoded = await api.made(
+    api.post(
+      at,
+      ofEmbedded('d', {
+        metadata: { annotations: { a: null }, creationTimestamp, ownerReferences: [owner] },
+      }),
+    ),
+  );
+  assert.deepEqual(decoded.spec.embedded.metadata, {
+    annotations: { a: '' },
+    creationTimestamp: '2024-01-01T00:00:00Z',
+    ownerReferences: [owner],
+  });
+  const { fieldsV1 } = decoded.metadata.managedFields[0];
+  const fields = fieldsV1['f:spec']['f:embedded']['f:metadata']['f:ownerReferences'];
+  assert.ok(fields['k:{"uid":"1"}'], JSON.stringify(fields));
+  const nulls = await api.post(at, ofEmbedded('e', { metadata: { finalizers: [null] } }));
+  assert.equal(nulls.status, 422, nulls.text);
   const { status, body } = await api.post(
     at,
     ofEmbedded('b', { kind: '%', metadata: { name: '..' } }),

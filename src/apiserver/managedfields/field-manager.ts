@@ -21,7 +21,7 @@ import type { JsonSchema } from '../../api/json-schema.ts';
 import type { JsonObject } from '../../util/json-value.ts';
 import { own } from '../../util/json-value.ts';
 import { StatusError } from '../objects/status-error.ts';
-import { LONGEST_MANAGER } from '../request/write-options.ts';
+import { LONGEST_MANAGER } from '../objects/manager-name.ts';
 
 /** Schema of kinds without one: all fields are undeclared. */
 const ANY_SCHEMA: JsonSchema = { type: 'object', 'x-kubernetes-preserve-unknown-fields': true };
@@ -74,7 +74,7 @@ export async function withTrackedFields(
   try {
     if (isOfType(object, definition)) {
       if (definition.custom) requireDroppedTyped(object, context);
-      const versions = previous && fieldVersions(request);
+      const versions = fieldVersions(request);
       return (await trackUpdate({ ...update, versions })) as ApiObject;
     }
   } catch (error) {

@@ -91,7 +91,7 @@ export class Managers {
     const byId = new Map<string, FieldManager>();
     for (const [id, manager] of this.#byId) {
       const next = fields(manager);
-      if (next !== manager.fields) changed = true;
+      if (next !== manager.fields || next.isEmpty) changed = true;
       if (!next.isEmpty)
         byId.set(id, next === manager.fields ? manager : { ...manager, fields: next });
     }

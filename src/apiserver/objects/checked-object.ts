@@ -70,25 +70,25 @@ export class CheckedObject<T extends Fields = Fields> {
   }
 
   required(field: string, detail?: string): void {
-    this.#report(fieldError.required(this.at(field), detail));
+    this.report(fieldError.required(this.at(field), detail));
   }
 
   /** @param value the value in the message */
   invalid(field: string, detail: string, value: unknown = this.#shown(field)): void {
-    this.#report(fieldError.invalid(this.at(field), value, detail));
+    this.report(fieldError.invalid(this.at(field), value, detail));
   }
 
   forbidden(field: string, detail: string): void {
-    this.#report(fieldError.forbidden(this.at(field), detail));
+    this.report(fieldError.forbidden(this.at(field), detail));
   }
 
   duplicate(field: string, value: unknown = this.#shown(field)): void {
-    this.#report(fieldError.duplicate(this.at(field), value));
+    this.report(fieldError.duplicate(this.at(field), value));
   }
 
   notFound(field: string, value: unknown, detail: string = ''): void {
     const reason = 'FieldValueNotFound';
-    this.#report({ reason, field: this.at(field), badValue: value, detail });
+    this.report({ reason, field: this.at(field), badValue: value, detail });
   }
 
   /** @param value the value in the message */
@@ -97,15 +97,15 @@ export class CheckedObject<T extends Fields = Fields> {
     supported: readonly string[],
     value: unknown = this.#shown(field),
   ): void {
-    this.#report(fieldError.notSupported(this.at(field), value, supported));
+    this.report(fieldError.notSupported(this.at(field), value, supported));
   }
 
   tooLong(field: string, max: number): void {
-    this.#report(fieldError.tooLong(this.at(field), max));
+    this.report(fieldError.tooLong(this.at(field), max));
   }
 
   tooMany(field: string, count: number, max: number): void {
-    this.#report(fieldError.tooMany(this.at(field), count, max));
+    this.report(fieldError.tooMany(this.at(field), count, max));
   }
 
   /** Reports the problems of a value, each as an error. */
@@ -182,7 +182,7 @@ export class CheckedObject<T extends Fields = Fields> {
   }
 
   /** @throws {TooManyErrors} so that the rest of a wide object is not checked */
-  #report(error: FieldError): void {
+  report(error: FieldError): void {
     this.errors.push(error);
     if (this.errors.length >= MAX_FIELD_ERRORS) throw new TooManyErrors();
   }

@@ -6,6 +6,10 @@ import { labelValueProblems, nameProblems, qualifiedNameProblems } from '../../a
 import type { ApiObject, ResourceDefinition } from './resource-definition.ts';
 import type { FieldError } from '../../api/field-error.ts';
 import { EXTENSIONS, validateFinalizers } from './finalizers.ts';
+import { managerErrors } from './manager-name.ts';
+import { Verbatim } from '../../api/field-error.ts';
+import { goJson } from '../../util/go-format.ts';
+import { own } from '../../util/json-value.ts';
 
 /** Maximum total size of the keys and values of all annotations. */
 const MAX_ANNOTATIONS_BYTES = 256 * 1024;
@@ -35,9 +39,11 @@ export function validateMetadata(
 }
 
 function checkAttached(checked: CheckedObject, metadata: DeepReadonly<ObjectMeta>): void {
+  checked.requireNonNegative('generation');
   checkLabels(checked, metadata.labels);
   checkAnnotations(checked, metadata.annotations);
   checkOwners(checked);
+  checkManagers(checked);
 }
 
 /**
@@ -125,15 +131,46 @@ function checkOwners(metadata: CheckedObject): void {
     }
     const kind = owner.text('kind');
     if (owner.text('apiVersion') === 'v1' && kind === 'Event') {
-      owner.invalid('', '/v1, Kind=Event is disallowed from being an owner', owner.value);
+      const detail = '/v1, Kind=Event is disallowed from being an owner';
+      owner.invalid('', detail, new Verbatim(ownerJson(owner.value)));
     }
     if (owner.value['controller'] !== true) continue;
     const current = `${kind}/${owner.text('name')}`;
     if (controller !== undefined) {
       const detail = `Only one reference can have Controller set to true. Found "true" in references for ${controller} and ${current}`;
-      metadata.invalid('ownerReferences', detail);
+      const owners = metadata.items('ownerReferences').map(({ value }) => ownerJson(value));
+      metadata.invalid('ownerReferences', detail, new Verbatim(`[${owners.join(',')}]`));
     }
     controller ??= current;
+  }
+}
+
+/** The fields of an owner reference in the order of Go's struct. */
+const OWNER_FIELDS = ['apiVersion', 'kind', 'name', 'uid', 'controller', 'blockOwnerDeletion'];
+
+function ownerJson(owner: Readonly<Record<string, unknown>>): string {
+  const members = OWNER_FIELDS.filter((field) => own(owner, field) !== undefined);
+  return `{${members.map((field) => `"${field}":${goJson(owner[field])}`).join(',')}}`;
+}
+
+/** In bytes. */
+const LONGEST_SUBRESOURCE = 256;
+
+function checkManagers(metadata: CheckedObject): void {
+  for (const entry of metadata.items('managedFields')) {
+    const operation = entry.text('operation');
+    if (operation === '') entry.required('operation', 'must not be empty');
+    else entry.requireOneOf('operation', ['Apply', 'Update']);
+    const fieldsType = entry.text('fieldsType');
+    if (fieldsType !== '' && fieldsType !== 'FieldsV1') {
+      entry.invalid('fieldsType', 'must be `FieldsV1`');
+    }
+    for (const error of managerErrors(entry.text('manager'), entry.at('manager'))) {
+      entry.report(error);
+    }
+    if (utf8Length(entry.text('subresource')) > LONGEST_SUBRESOURCE) {
+      entry.tooLong('subresource', LONGEST_SUBRESOURCE);
+    }
   }
 }
 

@@ -25,8 +25,14 @@ export function withoutZeroValues(object: JsonObject, type: MessageType): JsonOb
     }
     const value = own(draft.value, field.name);
     if (value === undefined) continue;
-    if (isOmitted(field, value)) draft.delete(field.name);
-    else draft.set(field.name, memberOf(field, value));
+    if (isOmitted(field, value)) {
+      draft.delete(field.name);
+      continue;
+    }
+    const member = memberOf(field, value);
+    // Go's zero time, which it omits unless it is behind a pointer.
+    if (member === null && field.optional && !field.pointer) draft.delete(field.name);
+    else draft.set(field.name, member);
   }
   return draft.value;
 }

@@ -43,7 +43,7 @@ export function embeddedTypeError(value: unknown, schema: JsonSchema): FieldErro
 type Report = (error: FieldError, isOfType?: boolean) => void;
 
 function checkEmbedded(value: unknown, schema: JsonSchema, path: string, report: Report): void {
-  if (hasEmbedded(schema, new Set())) walk(value, schema, path, report, 0);
+  if (hasEmbedded(schema)) walk(value, schema, path, report, 0);
 }
 
 function walk(
@@ -104,7 +104,10 @@ function checkKind(kind: string, path: string, report: Report): void {
 const embedded = new WeakMap<JsonSchema, boolean>();
 
 /** Whether a schema has embedded resources; few have. Schemas are immutable and may be cyclic. */
-function hasEmbedded(schema: JsonSchema, visited: Set<JsonSchema>): boolean {
+export function hasEmbedded(
+  schema: JsonSchema,
+  visited: Set<JsonSchema> = new Set<JsonSchema>(),
+): boolean {
   const known = embedded.get(schema);
   if (known !== undefined) return known;
   if (visited.has(schema)) return false;

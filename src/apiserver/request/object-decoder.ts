@@ -360,7 +360,13 @@ function prunedBody(
   const [own, version = ''] = identity.apiVersion.split('/');
   if (own !== group || identity.kind !== kind) return { value: body, dropped: [] };
   const ofVersion = Object.hasOwn(versionSchemas, version) ? versionSchemas[version] : undefined;
-  return pruned(body, ofVersion ?? {}, { metadata: objectMetaSchema() });
+  return pruned(body, ofVersion ?? {}, {
+    metadata: objectMetaSchema(),
+    decoded: (metadata) =>
+      metadataProblem(metadata) === undefined
+        ? withoutZeroValues(metadata, objectMeta())
+        : metadata,
+  });
 }
 
 /** Checks the apiVersion and kind of a built-in kind, if they are present. */

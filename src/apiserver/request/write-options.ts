@@ -1,13 +1,10 @@
-import { utf8Length } from '../../util/bytes.ts';
 import type { ReceivedRequest } from './received-request.ts';
 import { contentType, isApplyPatch } from './request-body.ts';
 import { isTrue } from './request-info.ts';
 import type { FieldError } from '../../api/field-error.ts';
 import { fieldError } from '../../api/field-error.ts';
+import { managerErrors } from '../objects/manager-name.ts';
 import { invalidError } from '../objects/status-error.ts';
-
-/** In bytes. */
-export const LONGEST_MANAGER = 128;
 
 const KINDS = { create: 'CreateOptions', update: 'UpdateOptions', patch: 'PatchOptions' } as const;
 
@@ -22,7 +19,7 @@ export function requireWriteOptions(call: ReceivedRequest): void {
   if (verb !== 'create' && verb !== 'update' && verb !== 'patch') return;
   const errors = [
     ...(verb === 'patch' ? patchErrors(call) : []),
-    ...managerErrors(query.get('fieldManager') ?? ''),
+    ...managerErrors(query.get('fieldManager') ?? '', 'fieldManager'),
     ...dryRunErrors(query.getAll('dryRun')),
     ...validationErrors(query.get('fieldValidation') ?? ''),
   ];
@@ -45,21 +42,6 @@ function patchErrors({ info: { query }, request }: ReceivedRequest): FieldError[
   return isTrue(query.get('force'))
     ? [fieldError.forbidden('force', 'may not be specified for non-apply patch')]
     : [];
-}
-
-function managerErrors(manager: string): FieldError[] {
-  const errors: FieldError[] = [];
-  if (utf8Length(manager) > LONGEST_MANAGER) {
-    errors.push(fieldError.tooLong('fieldManager', LONGEST_MANAGER));
-  }
-  const [found] = /[^\p{L}\p{M}\p{N}\p{P}\p{S} ]/u.exec(manager) ?? [];
-  if (found !== undefined) {
-    const code = (found.codePointAt(0) ?? 0).toString(16).toUpperCase().padStart(4, '0');
-    const at = utf8Length(manager.slice(0, manager.indexOf(found)));
-    const why = `invalid character U+${code} (at position ${at})`;
-    errors.push(fieldError.invalid('fieldManager', manager, why));
-  }
-  return errors;
 }
 
 function validationErrors(validation: string): FieldError[] {

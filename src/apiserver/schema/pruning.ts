@@ -7,6 +7,12 @@ import type { JsonObject } from '../../util/json-value.ts';
 interface PruneOptions {
   /** Schema of the `metadata` of embedded resources. Without it, their `metadata` is not pruned. */
   readonly metadata?: JsonSchema;
+  /**
+   * Returns the pruned `metadata` of an embedded resource as Go decodes it.
+   *
+   * @default unchanged
+   */
+  readonly decoded?: (metadata: JsonObject) => JsonObject;
 }
 
 /**
@@ -99,10 +105,12 @@ function below(path: string, key: string): string {
 class Pruning {
   readonly dropped: string[] = [];
   readonly #metadata: JsonSchema | undefined;
+  readonly #decoded: (metadata: JsonObject) => JsonObject;
   #depth = 0;
 
-  constructor(options: PruneOptions) {
-    this.#metadata = options.metadata;
+  constructor({ metadata, decoded = (unchanged) => unchanged }: PruneOptions) {
+    this.#metadata = metadata;
+    this.#decoded = decoded;
   }
 
   /** @param schema undefined if no field is declared */
@@ -144,8 +152,11 @@ class Pruning {
         continue;
       }
       const isLeaf = typeof value !== 'object' || value === null;
-      const left =
+      let left =
         isLeaf || action === 'keep' ? value : this.value(value, action.schema, below(path, key));
+      if (action !== 'keep' && action.schema === this.#metadata && isRecord(left)) {
+        left = this.#decoded(left);
+      }
       if (left !== value) copy ??= copied(index);
       if (copy) setOwn(copy, key, left);
     }

@@ -28,11 +28,12 @@ export function validateObject(
   if (!custom) {
     const errors = validateValues(object, schema);
     requireGoTypes({ definition, info, warnings }, object, errors);
-    // Enums and list keys are left to the rules of the kind. In a status, an absent field has Go's zero value.
+    // Enums and list keys are left to the rules of the kind. In a status and in the metadata of a template, an absent
+    // field has Go's zero value.
     const byOwnRules = definition.hooks?.validate !== undefined;
     return errors.filter(({ reason, field }) =>
       reason === 'FieldValueRequired'
-        ? !field.startsWith('status.')
+        ? !/^status\.|\.metadata\./.test(field)
         : !byOwnRules && reason === 'FieldValueNotSupported',
     );
   }

@@ -1,3 +1,6 @@
+import type { JsonSchema } from '../../../api/json-schema.ts';
+import { goSchema } from '../../protobuf/go-schema.ts';
+import { messageOfKind } from '../../protobuf/protobuf-body.ts';
 import type { ResourceDefinition, TableColumn } from '../../objects/resource-definition.ts';
 import { linkedSchema, schemaName } from '../../schema/builtin-schemas.ts';
 
@@ -9,6 +12,7 @@ export function subresourceKind(
   columns: readonly TableColumn[] = [],
 ): ResourceDefinition {
   const singular = kind.toLowerCase();
+  let schema: JsonSchema | undefined;
   return {
     group,
     version,
@@ -21,8 +25,10 @@ export function subresourceKind(
     namespaced: true,
     subresources: {},
     columns,
-    get schema() {
-      return linkedSchema(schemaName({ group, version }, kind));
+    get schema(): JsonSchema {
+      const published = linkedSchema(schemaName({ group, version }, kind));
+      schema ??= goSchema(published, messageOfKind({ group, version, kind }), {});
+      return schema;
     },
   };
 }
