@@ -18,7 +18,7 @@ import type {
   WriteObserver,
 } from '../objects/resource-definition.ts';
 import { applyDefaults } from '../schema/defaulting.ts';
-import { approvalCondition, checkCrd } from '../crd/crd-validation.ts';
+import { approvalCondition, checkCrd, checkCrdStatus } from '../crd/crd-validation.ts';
 import type { JsonSchema } from '../../api/json-schema.ts';
 import { prune } from '../schema/pruning.ts';
 
@@ -250,7 +250,9 @@ export function withCrdRules(
     },
     hooks: {
       ...definition.hooks,
-      validate: checkCrd,
+      validate: (crd, previous) => (previous ? [] : checkCrd(crd)),
+      validateUpdate: (crd, previous, subresource) =>
+        subresource === 'status' ? checkCrdStatus(crd) : checkCrd(crd, previous),
       // A CRD is never deleted immediately: its objects are deleted first.
       blocksRemoval: ({ metadata }) => metadata.deletionTimestamp === undefined,
       markDeleted: (crd) => {

@@ -43,6 +43,13 @@ export function checkCrd(crd: Readonly<JsonObject>, previous?: Readonly<JsonObje
   return checked.errors;
 }
 
+/** Validates a new status. As upstream, its versions may be any. */
+export function checkCrdStatus(crd: Readonly<JsonObject>): FieldError[] {
+  const checked = new CheckedObject(crd);
+  checkNameFormats(checked.in('status').in('acceptedNames'));
+  return checked.errors;
+}
+
 function checkSpec(spec: CheckedObject): void {
   const group = spec.text('group');
   if (group === '') spec.required('group');
@@ -152,6 +159,10 @@ function checkDeprecation(version: CheckedObject): void {
 
 function checkNames(names: CheckedObject): void {
   for (const name of ['plural', 'singular', 'kind', 'listKind']) names.requireText(name);
+  checkNameFormats(names);
+}
+
+function checkNameFormats(names: CheckedObject): void {
   for (const name of ['plural', 'singular']) {
     if (names.text(name) !== '') requireName(names, name, 'dns1035Label');
   }

@@ -53,17 +53,28 @@ export function validateFinalizers(
   }
 }
 
+const UNQUALIFIED = 'name is neither a standard finalizer name nor is it fully qualified';
+
+function isKubeFinalizer(finalizer: string): boolean {
+  return finalizer.includes('/') || STANDARD_FINALIZERS.has(finalizer);
+}
+
+/** Validates a finalizer of the contents of a Namespace. */
+export function validateFinalizer(spec: CheckedObject, field: string, finalizer: string): void {
+  spec.problems(field, qualifiedNameProblems(finalizer), finalizer);
+  if (!isKubeFinalizer(finalizer)) spec.invalid(field, UNQUALIFIED, finalizer);
+}
+
 /** Validates finalizers of a built-in kind, which are standard names or have a domain. As upstream, Leases may have others. */
 export function validateKubeFinalizers(
   { finalizers = [] }: DeepReadonly<ObjectMeta>,
   { custom, group }: Pick<ResourceDefinition, 'custom' | 'group'>,
 ): FieldError[] {
   if (custom || group === 'coordination.k8s.io' || group === EXTENSIONS) return [];
-  const detail = 'name is neither a standard finalizer name nor is it fully qualified';
   const errors: FieldError[] = [];
   for (const [index, finalizer] of finalizers.entries()) {
-    if (finalizer.includes('/') || STANDARD_FINALIZERS.has(finalizer)) continue;
-    errors.push(fieldError.invalid(`metadata.finalizers[${index}]`, finalizer, detail));
+    if (isKubeFinalizer(finalizer)) continue;
+    errors.push(fieldError.invalid(`metadata.finalizers[${index}]`, finalizer, UNQUALIFIED));
     if (errors.length === MAX_FIELD_ERRORS) break;
   }
   return errors;

@@ -17,6 +17,8 @@ import { authorizeParamKind } from './policy-authorization.ts';
 import { staticNameWarnings, validateStaticName } from './static-names.ts';
 import type { BuiltinKind, KindTraits } from '../shared/builtin-kind.ts';
 import { STATUS_ONLY } from '../shared/builtin-kind.ts';
+import { validateConditions } from '../shared/status-validation.ts';
+import { parseJsonPath } from '../../table/json-path.ts';
 
 const PARAM_KIND = column('ParamKind', 'Kind of the parameters.', (policy) => {
   const kind = objectIn(objectIn(policy, 'spec'), 'paramKind');
@@ -41,9 +43,32 @@ export const VALIDATING_ADMISSION_POLICY: BuiltinKind = {
   resource: 'admissionregistration.k8s.io/validatingadmissionpolicies',
   ...STATUS_ONLY,
   ...ADMISSION_POLICY,
+  validate: (policy, previous) => {
+    validate(policy, previous);
+    validatePolicyStatus(policy.in('status'));
+  },
   columns: columns(count('Validations', 'spec.validations'), PARAM_KIND),
   warnings: staticNameWarnings,
 };
+
+function validatePolicyStatus(status: CheckedObject): void {
+  for (const warning of status.in('typeChecking').items('expressionWarnings')) {
+    warning.requireText('warning');
+    const field = warning.text('fieldRef').trim();
+    if (field === '') {
+      warning.required('fieldRef');
+      continue;
+    }
+    try {
+      // A path in braces need not start with a dot.
+      parseJsonPath(/^\w/.test(field) ? `.${field}` : field);
+    } catch (error) {
+      if (!(error instanceof SyntaxError)) throw error;
+      warning.invalid('fieldRef', `invalid JSONPath: ${error.message}`, field);
+    }
+  }
+  validateConditions(status);
+}
 
 /** Reports expressions that are missing or do not compile. Those of an unchanged spec were checked before. */
 function validate(policy: CheckedObject<StoredObject>, previous: StoredObject | undefined): void {

@@ -1,4 +1,5 @@
-import { objectIn, objectsIn, setDefault, textIn } from '../../../util/json-value.ts';
+import type { JsonObject } from '../../../util/json-value.ts';
+import { listIn, objectIn, objectsIn, setDefault, textIn } from '../../../util/json-value.ts';
 import type { CustomResourceDefinition } from '../../../api/builtin.ts';
 import type { ApiObject } from '../../objects/resource-definition.ts';
 import { CREATED_AT_COLUMN, NAME_COLUMN, WIDE, column, field, wide } from '../../table/column.ts';
@@ -57,14 +58,21 @@ function applyDefaults(definition: ApiObject): void {
     'service',
   );
   if (service) setDefault(service, 'port', 443);
+  const status = objectIn(definition, 'status');
+  if (status && listIn(status, 'storedVersions').length === 0) {
+    status['storedVersions'] = storageVersions(spec);
+  }
 }
 
 function prepareForCreate(definition: ApiObject): void {
-  const versions = objectsIn(objectIn(definition, 'spec'), 'versions');
-  const stored = versions.find(({ storage }) => storage === true);
   definition['status'] = {
     conditions: null,
     acceptedNames: { plural: '', kind: '' },
-    storedVersions: stored ? [textIn(stored, 'name')] : [],
+    storedVersions: storageVersions(objectIn(definition, 'spec')),
   };
+}
+
+function storageVersions(spec: JsonObject | undefined): string[] {
+  const stored = objectsIn(spec, 'versions').find(({ storage }) => storage === true);
+  return stored ? [textIn(stored, 'name')] : [];
 }

@@ -10,6 +10,7 @@ import { workloadWarnings } from '../pods/template-warnings.ts';
 import { validateSameSelector } from '../pods/workload.ts';
 import type { BuiltinKind } from '../shared/builtin-kind.ts';
 import { labelsText } from '../shared/cells.ts';
+import { requireCollisionsKept } from '../shared/status-validation.ts';
 
 export const DAEMON_SET: BuiltinKind = {
   resource: 'apps/daemonsets',
@@ -35,7 +36,10 @@ export const DAEMON_SET: BuiltinKind = {
     prepareForUpdate: countTemplates,
   },
   validate: validateDaemonSet,
-  validateUpdate: validateSameSelector,
+  validateUpdate: (set, previous) => {
+    validateSameSelector(set, previous);
+    requireCollisionsKept(set, previous);
+  },
   columns: [
     ...columns(
       numeric('Desired', 'status.desiredNumberScheduled'),
@@ -87,4 +91,17 @@ function validateDaemonSet(set: CheckedObject): void {
     }
   }
   spec.requireNonNegative('revisionHistoryLimit');
+  set.in('status').requireNonNegative(...COUNTS);
 }
+
+const COUNTS = [
+  'currentNumberScheduled',
+  'numberMisscheduled',
+  'desiredNumberScheduled',
+  'numberReady',
+  'observedGeneration',
+  'updatedNumberScheduled',
+  'numberAvailable',
+  'numberUnavailable',
+  'collisionCount',
+];

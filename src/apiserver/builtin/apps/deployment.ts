@@ -16,6 +16,7 @@ import {
   validateSameSelector,
 } from '../pods/workload.ts';
 import type { BuiltinKind } from '../shared/builtin-kind.ts';
+import { requireCollisionsKept } from '../shared/status-validation.ts';
 
 export const DEPLOYMENT: BuiltinKind = {
   resource: 'apps/deployments',
@@ -31,7 +32,10 @@ export const DEPLOYMENT: BuiltinKind = {
   },
   hooks: { applyDefaults, prepareForUpdate },
   validate,
-  validateUpdate: validateSameSelector,
+  validateUpdate: (deployment, previous) => {
+    validateSameSelector(deployment, previous);
+    requireCollisionsKept(deployment, previous);
+  },
   columns: [
     ...columns(
       column<Deployment>(

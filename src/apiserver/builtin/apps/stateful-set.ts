@@ -9,6 +9,7 @@ import { workloadWarnings } from '../pods/template-warnings.ts';
 import { WORKLOAD_SCALE, validateReplicaStatus } from '../pods/workload.ts';
 import type { BuiltinKind } from '../shared/builtin-kind.ts';
 import { validateClaimSpec } from '../shared/claim-spec.ts';
+import { requireCollisionsKept } from '../shared/status-validation.ts';
 import { claimWarnings } from '../shared/warnings.ts';
 
 export const STATEFUL_SET: BuiltinKind = {
@@ -36,6 +37,7 @@ export const STATEFUL_SET: BuiltinKind = {
   },
   hooks: { applyDefaults: applySetDefaults },
   validate: validateStatefulSet,
+  validateUpdate: requireCollisionsKept,
   columns: [
     ...columns(
       column('Ready', 'Ready Pods, of all desired ones.', (set) => {
@@ -107,7 +109,8 @@ function validateStatefulSet(set: CheckedObject): void {
   // The controller adds the volumes of the claims to the Pods, and their names in the DNS.
   const volumes = claims.map((claim) => ({ name: claim.in('metadata').text('name') }));
   validateTemplate(completed(spec, volumes), 'StatefulSet');
-  validateReplicaStatus(set, ['readyReplicas', 'currentReplicas', 'updatedReplicas']);
+  const parts = ['readyReplicas', 'currentReplicas', 'updatedReplicas', 'availableReplicas'];
+  validateReplicaStatus(set, parts, 'status.readyReplicas');
 }
 
 function validateRolling(rolling: CheckedObject): void {

@@ -92,6 +92,11 @@ function validate(autoscaler: CheckedObject): void {
   }
   if (max === 0) spec.required('maxReplicas');
   else if (max < 0) spec.invalid('maxReplicas', 'must be greater than or equal to 1');
+  const status = autoscaler.in('status');
+  status.requireNonNegative('currentReplicas', 'desiredReplicas');
+  for (const condition of status.items('conditions')) {
+    condition.requireNonNegative('observedGeneration');
+  }
 }
 
 /** The source of a metric is in the field of its type: `containerResource` of ContainerResource. */

@@ -1,6 +1,7 @@
 import type { JsonObject } from '../../../util/json-value.ts';
 import { isSet, listIn, numberIn, objectIn, objectsIn, textIn } from '../../../util/json-value.ts';
 import { equalJson } from '../../../api/equal.ts';
+import { goQuote } from '../../../util/go-quote.ts';
 import { OMITTED } from '../../../api/field-error.ts';
 import type { CheckedObject } from '../../objects/checked-object.ts';
 import type { StoredObject } from '../../objects/resource-definition.ts';
@@ -152,6 +153,7 @@ export function validateJobStatus(job: CheckedObject, previous: StoredObject): v
   const status = job.in('status');
   const [after, before] = [new JobState(job.value), new JobState(previous)];
   status.requireNonNegative(...COUNTS);
+  validateUncounted(status.in('uncountedTerminatedPods'));
   const isChanged = (name: string) => {
     if (name === 'finished') return after.isFinished !== before.isFinished;
     return /^[A-Z]/.test(name)
@@ -163,6 +165,98 @@ export function validateJobStatus(job: CheckedObject, previous: StoredObject): v
     if (kind === 'required') status.required(at, text);
     else if (at === 'conditions') status.invalid(at, text, OMITTED);
     else status.invalid(at, text, COUNTS.includes(at) ? after.count(at) : after.status[at]);
+  }
+  validateIndexes(status, after, before);
+}
+
+function validateUncounted(pods: CheckedObject): void {
+  const taken = new Set<unknown>();
+  for (const field of ['succeeded', 'failed']) {
+    for (const [index, uid] of pods.list(field).entries()) {
+      const at = `${field}[${index}]`;
+      if (uid === '') pods.invalid(at, 'must not be empty', uid);
+      else if (taken.has(uid)) pods.duplicate(at, uid);
+      taken.add(uid);
+    }
+  }
+}
+
+/** Validates the indexes of a status that have changed. */
+function validateIndexes(status: CheckedObject, job: JobState, previous: JobState): void {
+  const completions = numberIn(job.spec, 'completions');
+  if (completions === undefined) return;
+  const isChanged = (field: string) => textIn(job.status, field) !== textIn(previous.status, field);
+  const [completed, failed] = ['completedIndexes', 'failedIndexes'].map((field) => {
+    const text = status.text(field);
+    const parsed = parseIndexes(text, completions);
+    const isChecked = field === 'completedIndexes' || isSet(job.spec, 'backoffLimitPerIndex');
+    if (isChecked && isChanged(field) && parsed.problem !== undefined) {
+      status.invalid(field, `error parsing ${field}: ${parsed.problem}`, text);
+    }
+    return parsed.intervals;
+  });
+  if (!isChanged('completedIndexes') && !isChanged('failedIndexes')) return;
+  const overlap = overlapOf(completed ?? [], failed ?? []);
+  if (overlap === undefined) return;
+  const why = `failedIndexes and completedIndexes overlap at index: ${overlap}`;
+  status.invalid('failedIndexes', why);
+}
+
+type Interval = readonly [first: number, last: number];
+
+/** Parses `1,3-5`. The intervals after the first problem are those that can be parsed. */
+function parseIndexes(
+  text: string,
+  completions: number,
+): { readonly intervals: readonly Interval[]; readonly problem?: string } {
+  const intervals: Interval[] = [];
+  let problem: string | undefined;
+  let previous: number | undefined;
+  for (const part of text === '' ? [] : text.split(',')) {
+    const parsed = parseInterval(part, completions);
+    if (typeof parsed === 'string') {
+      problem ??= parsed;
+      continue;
+    }
+    const [first, last] = parsed;
+    if (previous !== undefined && previous >= first) problem ??= notIncreasing(previous, first);
+    previous = last;
+    intervals.push(parsed);
+  }
+  return { intervals, ...(problem !== undefined && { problem }) };
+}
+
+function parseInterval(text: string, completions: number): Interval | string {
+  const limits = text.split('-');
+  if (limits.length > 2) {
+    return `the fragment ${goQuote(text)} violates the requirement that an index interval can have at most two parts separated by '-'`;
+  }
+  for (const limit of limits) {
+    if (!/^[+-]?\d+$/.test(limit)) {
+      return `cannot convert string to integer for index: ${goQuote(limit)}`;
+    }
+    if (Number(limit) >= completions) return `too large index: ${goQuote(limit)}`;
+  }
+  const [first = 0, last] = limits.map(Number);
+  if (last === undefined) return [first, first];
+  return first >= last ? notIncreasing(first, last) : [first, last];
+}
+
+function notIncreasing(previous: number, current: number): string {
+  return `non-increasing order, previous: ${previous}, current: ${current}`;
+}
+
+/** Returns the first index in both lists, which are sorted, or undefined. */
+function overlapOf(
+  completed: readonly Interval[],
+  failed: readonly Interval[],
+): number | undefined {
+  for (let c = 0, f = 0; ;) {
+    const [one, other] = [completed[c], failed[f]];
+    if (!one || !other) return undefined;
+    if (one[0] <= other[1] && other[0] <= one[1]) return Math.max(one[0], other[0]);
+    if (one[0] <= other[0]) c++;
+    else f++;
   }
 }
 

@@ -1,5 +1,6 @@
 import { listIn, objectIn, setDefault } from '../../../util/json-value.ts';
 import { fieldsAt } from '../../objects/field-path.ts';
+import { validateFinalizer } from '../../objects/finalizers.ts';
 import type { ApiObject, HookContext, StoredObject } from '../../objects/resource-definition.ts';
 import { columns, field } from '../../table/column.ts';
 import type { BuiltinKind } from '../shared/builtin-kind.ts';
@@ -26,6 +27,13 @@ export const NAMESPACE: BuiltinKind = {
     if (phase === expected) return;
     const when = `\`deletionTimestamp\` is ${isDeleted ? 'not ' : ''}empty`;
     namespace.invalid('status.Phase', `may only be '${expected}' if ${when}`, phase);
+  },
+  validateUpdate: (namespace, _previous, subresource) => {
+    if (subresource !== 'finalize') return;
+    const spec = namespace.in('spec');
+    for (const [index, finalizer] of spec.list('finalizers').map(String).entries()) {
+      validateFinalizer(spec, `finalizers[${index}]`, finalizer);
+    }
   },
   columns: columns(field('Status', 'status.phase')),
 };

@@ -1,4 +1,5 @@
 import { goQuote } from '../../../util/go-quote.ts';
+import type { JsonObject } from '../../../util/json-value.ts';
 import { isSet, listIn, objectIn, objectsIn, textIn } from '../../../util/json-value.ts';
 import type { Node as MutableNode } from '../../../api/builtin.ts';
 import { goTypeOf, inspectJson } from '../../json/go-json.ts';
@@ -6,6 +7,7 @@ import { isRecord } from '../../../util/values.ts';
 import { equalJson } from '../../../api/equal.ts';
 import { labelValueProblems } from '../../../api/object-names.ts';
 import type { DeepReadonly } from '../../../api/object.ts';
+import { fieldError, Verbatim } from '../../../api/field-error.ts';
 import { CheckedObject } from '../../objects/checked-object.ts';
 import type { ApiObject, StoredObject } from '../../objects/resource-definition.ts';
 import { AGE_COLUMN, NAME_COLUMN, column, field, wide } from '../../table/column.ts';
@@ -25,7 +27,7 @@ export const NODE: BuiltinKind = {
   selectableFields: {
     'spec.unschedulable': (node) => String(objectIn(node, 'spec')?.['unschedulable'] === true),
   },
-  hooks: { applyDefaults, prepareForCreate },
+  hooks: { applyDefaults, prepareForCreate, prepareForUpdate: dropConfig },
   validate,
   validateUpdate,
   columns: [
@@ -81,6 +83,17 @@ function prepareForCreate(node: ApiObject): void {
   if (!isTainted) node['spec'] = { ...spec, taints: [...taints, NOT_READY] };
 }
 
+/** Drops the state of a feature that is removed. */
+function dropConfig(node: ApiObject, previous: StoredObject): void {
+  for (const [part, field] of [
+    ['spec', 'configSource'],
+    ['status', 'config'],
+  ] as const) {
+    const { [field]: _, ...rest } = objectIn(node, part) ?? {};
+    if (!isSet(objectIn(previous, part) ?? {}, field) && node[part]) node[part] = rest;
+  }
+}
+
 function validate(node: CheckedObject): void {
   validateAvoidedPods(node.in('metadata').in('annotations'));
   const spec = node.in('spec');
@@ -103,10 +116,20 @@ function validate(node: CheckedObject): void {
     taint.requireText('effect');
     taint.requireOneOf('effect', ['NoSchedule', 'PreferNoSchedule', 'NoExecute']);
     const place = `${String(effect)}/${String(key)}`;
-    if (places.has(place)) taint.duplicate('', value);
+    if (places.has(place)) {
+      taint.report({
+        ...fieldError.duplicate(taint.path, new Verbatim(taintText(value))),
+        detail: 'taints must be unique by key and effect pair',
+      });
+    }
     places.add(place);
   }
   validateStatus(node.in('status'), new CheckedObject({}, 'metadata', node.errors));
+}
+
+/** A taint with the names of Go's fields, which upstream shows. */
+function taintText({ key, value = '', effect, timeAdded = null }: Readonly<JsonObject>): string {
+  return JSON.stringify({ Key: key, Value: value, Effect: effect, TimeAdded: timeAdded });
 }
 
 const AVOIDED_PODS = 'scheduler.alpha.kubernetes.io/preferAvoidPods';
@@ -173,7 +196,18 @@ function validateUpdate(node: CheckedObject, previous: StoredObject): void {
   }
   const provider = textIn(before, 'providerID');
   if (provider !== '' && provider !== spec.text('providerID')) {
-    spec.invalid('providerID', 'field cannot be modified once set');
+    const change = spec.text('providerID') === '' ? 'cleared' : 'modified';
+    spec.invalid('providerID', `field cannot be ${change} once set`, null);
+  }
+  if (textIn(before, 'externalID') !== spec.text('externalID')) {
+    spec.forbidden('externalID', 'may not be updated');
+  }
+  const taken = new Set<string>();
+  for (const address of node.in('status').items('addresses')) {
+    // A server shows the names of Go's fields.
+    const shown = JSON.stringify({ Type: address.text('type'), Address: address.text('address') });
+    if (taken.has(shown)) address.duplicate('', new Verbatim(shown));
+    taken.add(shown);
   }
 }
 

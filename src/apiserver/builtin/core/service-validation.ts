@@ -7,6 +7,7 @@ import { validatePortNumberOrName } from '../pods/container-validation.ts';
 import { cidrProblem, ipProblem } from '../shared/addresses.ts';
 import { validateEndpointAddress } from '../shared/endpoint-addresses.ts';
 import { validateLabels } from '../shared/label-selector-validation.ts';
+import { validateIngressPoint } from '../shared/status-validation.ts';
 import {
   hasHealthCheckPort,
   isHeadless,
@@ -96,11 +97,13 @@ function validateIngress(service: CheckedObject, previous: StoredObject | undefi
   }
   const former = new Set(ingressOf(previous).map((point) => textIn(point, 'ip')));
   for (const point of points) {
-    const ip = point.text('ip');
-    if (ip === '') continue;
-    const problem = former.has(ip) ? undefined : ipProblem(ip);
-    if (problem !== undefined) point.invalid('ip', problem);
-    if (!point.has('ipMode')) point.required('ipMode', 'must be specified when `ip` is set');
+    validateIngressPoint(point, former);
+    if (point.text('ip') !== '') {
+      if (!point.has('ipMode')) point.required('ipMode', 'must be specified when `ip` is set');
+      point.requireSupported('ipMode', ['Proxy', 'VIP']);
+    } else if (point.has('ipMode')) {
+      point.forbidden('ipMode', 'may not be specified when `ip` is not set');
+    }
   }
 }
 

@@ -4,6 +4,7 @@ import type { CheckedObject } from '../../objects/checked-object.ts';
 import type { StoredObject } from '../../objects/resource-definition.ts';
 import { column, columns, field } from '../../table/column.ts';
 import type { BuiltinKind } from '../shared/builtin-kind.ts';
+import { validateIngressPoint } from '../shared/status-validation.ts';
 import { loadBalancerWarnings } from '../shared/warnings.ts';
 
 export const INGRESS: BuiltinKind = {
@@ -42,6 +43,12 @@ export const INGRESS: BuiltinKind = {
 const PATH_TYPES = ['Exact', 'ImplementationSpecific', 'Prefix'];
 
 function validateIngress(ingress: CheckedObject, previous: StoredObject | undefined): void {
+  const pointsOf = (object: StoredObject | undefined) =>
+    objectsIn(objectIn(objectIn(object, 'status'), 'loadBalancer'), 'ingress');
+  const former = new Set(pointsOf(previous).map((point) => textIn(point, 'ip')));
+  for (const point of ingress.in('status').in('loadBalancer').items('ingress')) {
+    validateIngressPoint(point, former);
+  }
   const spec = ingress.in('spec');
   const rules = spec.items('rules');
   const backend = spec.get('defaultBackend');

@@ -133,6 +133,10 @@ function validateExtendedClaims(claims: CheckedObject | undefined, spec: Checked
 
 /** Addresses that a Pod or its node has may stay. */
 function validateAddresses(status: CheckedObject, before: CheckedObject): void {
+  const [host] = status.items('hostIPs');
+  if (host && host.text('ip') !== status.text('hostIP')) {
+    host.invalid('ip', 'must be equal to `hostIP`', host.text('ip'));
+  }
   for (const list of ['podIPs', 'hostIPs']) {
     const former = new Set(before.items(list).map((each) => each.text('ip')));
     const addresses = status.items(list).map((each) => each.text('ip'));

@@ -32,10 +32,18 @@ export function validateSameSelector(next: CheckedObject, previous: StoredObject
   spec.invalid('selector', 'field is immutable');
 }
 
-/** The counts of a status: none is negative, `parts` are parts of `replicas`. */
-export function validateReplicaStatus(object: CheckedObject, parts: readonly string[]): void {
+/**
+ * The counts of a status: none is negative, `parts` are parts of `replicas`.
+ *
+ * @param ready how a server calls the number of ready Pods
+ */
+export function validateReplicaStatus(
+  object: CheckedObject,
+  parts: readonly string[],
+  ready: string = 'readyReplicas',
+): void {
   const status = object.in('status');
-  status.requireNonNegative('replicas', ...parts, 'observedGeneration');
+  status.requireNonNegative('replicas', ...parts, ...OTHER_COUNTS);
   const count = (field: string) => status.number(field) ?? 0;
   for (const field of parts) {
     if (count(field) <= count('replicas')) continue;
@@ -43,9 +51,16 @@ export function validateReplicaStatus(object: CheckedObject, parts: readonly str
   }
   const available = count('availableReplicas');
   if (available > count('readyReplicas')) {
-    status.invalid('availableReplicas', 'cannot be greater than readyReplicas', available);
+    status.invalid('availableReplicas', `cannot be greater than ${ready}`, available);
   }
 }
+
+const OTHER_COUNTS = [
+  'unavailableReplicas',
+  'terminatingReplicas',
+  'observedGeneration',
+  'collisionCount',
+];
 
 /** A number that is not negative, or a percentage. */
 export function requireAmount(object: CheckedObject, field: string): void {

@@ -3,6 +3,7 @@ import { columns, field, numeric } from '../../table/column.ts';
 import { requireOperators } from '../pods/template-validation.ts';
 import { amountIn, requireAmount } from '../pods/workload.ts';
 import type { BuiltinKind } from '../shared/builtin-kind.ts';
+import { validateConditions } from '../shared/status-validation.ts';
 
 export const POD_DISRUPTION_BUDGET: BuiltinKind = {
   resource: 'policy/poddisruptionbudgets',
@@ -22,6 +23,14 @@ export const POD_DISRUPTION_BUDGET: BuiltinKind = {
     }
     requireOperators(spec.in('selector'));
     spec.requireSupported('unhealthyPodEvictionPolicy', POLICIES);
+    const status = budget.in('status');
+    validateConditions(status);
+    status.requireNonNegative(
+      'disruptionsAllowed',
+      'currentHealthy',
+      'desiredHealthy',
+      'expectedPods',
+    );
   },
   columns: columns(
     field('Min Available', 'spec.minAvailable', 'N/A'),
