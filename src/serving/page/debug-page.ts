@@ -23,6 +23,11 @@ export function debugPage(parts: readonly PagePart[]): Pages {
   ]);
 }
 
+/** Without it, browsers request /favicon.ico, and Firefox reports a violation of the policy. */
+const ICON =
+  "data:image/svg+xml,<svg xmlns='http://www.w3.org/2000/svg' viewBox='0 0 16 16'>" +
+  "<circle cx='8' cy='8' r='8' fill='%231f6feb'/><path d='M4 8l3 3 5-6' fill='none' stroke='%23fff' stroke-width='2'/></svg>";
+
 function redirect(location: string): Page {
   return { status: 308, contentType: 'text/plain; charset=utf-8', body: '', headers: { location } };
 }
@@ -40,6 +45,7 @@ function html(parts: readonly PagePart[]): Page {
 <meta name="viewport" content="width=device-width, initial-scale=1">
 <meta name="color-scheme" content="light dark">
 <title>Controllers</title>
+<link rel="icon" href="${ICON}">
 <style>${style}</style>
 </head>
 <body>
@@ -54,6 +60,7 @@ function html(parts: readonly PagePart[]): Page {
         "default-src 'none'",
         `script-src ${hashOf(script)}`,
         `style-src ${hashOf(style)}`,
+        'img-src data:',
         "connect-src 'self'",
         "base-uri 'none'",
         "form-action 'none'",
