@@ -35,7 +35,7 @@ describe('A reader of the book', () => {
   }
 
   async function run(command: string, chapter: string): Promise<void> {
-    // hack/try-package.sh runs all commands after each chapter, with the built package. Here, the last chapter does.
+    // hack/try-package.sh runs the tests of each chapter, with the built package. Here, the last chapter does.
     const isLast = chapter === CHAPTERS.at(-1);
     if (command === 'npm run types' || (!isLast && /npm (?:test|run rbac)/.test(command))) return;
     // `npm test` checks the role that is written here.
