@@ -45,7 +45,7 @@ export function setCondition(
   const condition: Condition = {
     type,
     status,
-    ...(observedGeneration === undefined ? {} : { observedGeneration }),
+    ...(observedGeneration !== undefined && { observedGeneration }),
     lastTransitionTime,
     reason,
     message,

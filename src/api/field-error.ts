@@ -122,9 +122,9 @@ export function invalidStatus(object: InvalidObject, errors: readonly FieldError
     message: invalidMessage(object, errors),
     reason: 'Invalid',
     details: {
-      ...(object.name ? { name: object.name } : {}),
-      ...(object.group ? { group: object.group } : {}),
-      ...(object.kind ? { kind: object.kind } : {}),
+      ...(object.name && { name: object.name }),
+      ...(object.group && { group: object.group }),
+      ...(object.kind && { kind: object.kind }),
       causes: toCauses(shown(errors).items),
     },
     code: 422,

@@ -33,14 +33,10 @@ export function statusDetails(value: unknown): StatusDetails | undefined {
   const { causes, retryAfterSeconds: seconds } = value;
   return {
     ...texts(value, ['name', 'group', 'kind', 'uid']),
-    ...(Array.isArray(causes)
-      ? {
-          causes: causes
-            .filter(isRecord)
-            .map((cause) => texts(cause, ['reason', 'message', 'field'])),
-        }
-      : {}),
-    ...(isInt32(seconds) && seconds >= 0 ? { retryAfterSeconds: seconds } : {}),
+    ...(Array.isArray(causes) && {
+      causes: causes.filter(isRecord).map((cause) => texts(cause, ['reason', 'message', 'field'])),
+    }),
+    ...(isInt32(seconds) && seconds >= 0 && { retryAfterSeconds: seconds }),
   };
 }
 

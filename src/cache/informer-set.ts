@@ -236,8 +236,8 @@ export class InformerSet implements Runnable {
       failureLog: this.#failureLog,
       relistSpread: this.#relistSpread,
       onHistoryLost: (lastQuorumReadMs) => this.#relistOthers(informer, lastQuorumReadMs),
-      ...(transform ? { transform } : {}),
-      ...(pageSize === undefined ? {} : { pageSize }),
+      ...(transform && { transform }),
+      ...(pageSize !== undefined && { pageSize }),
     });
     this.#informers.set(id, informer);
     this.#transforms.set(id, transform);

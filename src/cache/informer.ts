@@ -158,7 +158,7 @@ export class Informer<T extends KubernetesObject = KubernetesObject>
     this.lister = new IndexLister(this.#indexer);
     this.#queue = new DeltaQueue(clock, {
       onBatch: (ms) => this.#metrics.processed(ms),
-      ...(yieldTurn ? { yieldTurn } : {}),
+      ...(yieldTurn && { yieldTurn }),
     });
     this.#metrics = (options.metrics ?? noReflectorMetrics).informer(
       { name, group: resource.group, version: resource.version, resource: resource.plural },

@@ -272,7 +272,7 @@ export class Reflector<T extends KubernetesObject> implements Runnable {
     if (failure !== undefined) return this.#retries.retry(failure, 'watch', then);
     this.#log.v(isApiError(error, 'tooManyRequests') ? 2 : 4).info('Watch closed', {
       how: end.how,
-      ...(error === undefined ? {} : { err: messageOf(error) }),
+      ...(error !== undefined && { err: messageOf(error) }),
     });
     return wait ? this.#retries.wait(error, then) : then;
   }
@@ -286,7 +286,7 @@ export class Reflector<T extends KubernetesObject> implements Runnable {
     if (next === 'relist' || !isPointInTime(resourceVersion)) {
       return { phase: 'streaming', freshness: notOlderThan(resourceVersion) };
     }
-    return { phase: 'watching', resourceVersion, ...(next === 'verify' ? { verify: true } : {}) };
+    return { phase: 'watching', resourceVersion, ...(next === 'verify' && { verify: true }) };
   }
 
   /** Reads one watch from its start to its end. */
@@ -369,7 +369,7 @@ export class Reflector<T extends KubernetesObject> implements Runnable {
       type: 'replaced',
       objects,
       resourceVersion,
-      ...(freshness === 'latest' ? { quorumReadMs: startedMs } : {}),
+      ...(freshness === 'latest' && { quorumReadMs: startedMs }),
     });
   }
 }

@@ -124,8 +124,8 @@ export class Decoder {
     return {
       items: lazy ? lazy.items : items.map((item: unknown) => this.object(item, expected)),
       resourceVersion: typeof resourceVersion === 'string' ? resourceVersion : '',
-      ...(typeof token === 'string' && token !== '' ? { continueToken: token } : {}),
-      ...(typeof remainingItemCount === 'number' ? { remainingItemCount } : {}),
+      ...(typeof token === 'string' && token !== '' && { continueToken: token }),
+      ...(typeof remainingItemCount === 'number' && { remainingItemCount }),
     };
   }
 

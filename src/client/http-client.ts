@@ -274,7 +274,7 @@ export class HttpClient implements Client {
         kind: 'DeleteOptions',
         apiVersion: 'v1',
         preconditions,
-        ...(dryRun ? { dryRun: ['All'] } : {}),
+        ...(dryRun && { dryRun: ['All'] }),
         ...rest,
       },
       signal,

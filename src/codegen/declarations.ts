@@ -115,7 +115,7 @@ class Module {
       kind: 'interface',
       name,
       doc: lines(schema.description),
-      ...(base ? { extends: base } : {}),
+      ...(base && { extends: base }),
       fields: this.#fields(schema, name),
       open: isOpen(schema),
     });
@@ -144,7 +144,7 @@ class Module {
       kind: 'interface',
       name: this.#unusedName(name + formName(alternative)),
       doc: [],
-      ...(base ? { extends: base } : {}),
+      ...(base && { extends: base }),
       fields: fields
         .filter((field) => affected.has(field.name))
         .map((field) => fieldIn(field, alternative)),

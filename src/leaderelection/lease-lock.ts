@@ -89,7 +89,7 @@ export class LeaseLock {
       {
         apiVersion: apiVersionOf(LEASES),
         kind: LEASES.kind,
-        metadata: { ...this.#at, ...(Object.keys(labels).length > 0 ? { labels } : {}) },
+        metadata: { ...this.#at, ...(Object.keys(labels).length > 0 && { labels }) },
         spec,
       },
       { fieldManager: fieldManagerOf(this.#at.name), signal },
@@ -104,7 +104,7 @@ export class LeaseLock {
     const labels = { ...lease.metadata.labels, ...this.#labels };
     const metadata = {
       ...lease.metadata,
-      ...(Object.keys(labels).length > 0 ? { labels } : {}),
+      ...(Object.keys(labels).length > 0 && { labels }),
     };
     const fieldManager = fieldManagerOf(this.#at.name);
     return this.#client.update(LEASES, { ...lease, metadata, spec }, { fieldManager, signal });

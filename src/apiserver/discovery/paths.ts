@@ -238,9 +238,9 @@ class Operations {
       }),
       responses: {
         '200': { description: 'OK', content: contentOf(answer, [JSON_TYPE]) },
-        ...(action === 'post' || action === 'put' || action === 'patch'
-          ? { '201': { description: 'Created', content: contentOf(answer, [JSON_TYPE]) } }
-          : {}),
+        ...((action === 'post' || action === 'put' || action === 'patch') && {
+          '201': { description: 'Created', content: contentOf(answer, [JSON_TYPE]) },
+        }),
         '401': { description: 'Unauthorized' },
       },
       'x-kubernetes-action': action,

@@ -12,7 +12,7 @@ export const withObjectMeta: (schema: JsonSchema) => JsonSchema = oncePerObject(
   const declared = metadata && declaredField(metadata, 'managedFields');
   return {
     ...schema,
-    ...(declaresNothing(schema) ? { 'x-kubernetes-preserve-unknown-fields': true } : {}),
+    ...(declaresNothing(schema) && { 'x-kubernetes-preserve-unknown-fields': true }),
     properties: {
       ...withEmbeddedMeta(schema).properties,
       apiVersion: TEXT,

@@ -214,10 +214,10 @@ function toEntry(manager: FieldManager): ManagedFieldsEntry {
     manager: name,
     operation,
     apiVersion,
-    ...(time === undefined ? {} : { time }),
+    ...(time !== undefined && { time }),
     fieldsType: 'FieldsV1',
     fieldsV1: fields.toJson(),
-    ...(subresource === undefined ? {} : { subresource }),
+    ...(subresource !== undefined && { subresource }),
   };
 }
 

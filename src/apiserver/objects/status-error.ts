@@ -42,8 +42,8 @@ export class StatusError extends Error {
       metadata: {},
       status: 'Failure',
       message,
-      ...(reason === undefined ? {} : { reason }),
-      ...(details === undefined ? {} : { details }),
+      ...(reason !== undefined && { reason }),
+      ...(details !== undefined && { details }),
       code,
     });
   }

@@ -87,7 +87,7 @@ async function kubeletError(response: HttpResponse, name: string): Promise<Statu
   return StatusError.failure({
     code,
     message: `${what} ( pods/log ${name})`,
-    ...(found ? {} : { reason: 'NotFound' }),
+    ...(!found && { reason: 'NotFound' }),
     details: { name, kind: 'pods/log' },
   });
 }

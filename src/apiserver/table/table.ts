@@ -84,7 +84,7 @@ export function tableRow(
   const conditions = rowConditions?.(object) ?? [];
   return {
     cells: columns.map((column) => cellOf(column, object, now)),
-    ...(conditions.length > 0 ? { conditions } : {}),
+    ...(conditions.length > 0 && { conditions }),
     object: rowObject(object, includeObject, version),
   };
 }

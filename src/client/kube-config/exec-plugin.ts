@@ -253,10 +253,10 @@ async function parseCredential(
     throw wrong('an invalid expirationTimestamp');
   }
   return {
-    ...(token === undefined ? {} : { token }),
-    ...(certificate === undefined ? {} : { certificate }),
-    ...(key === undefined ? {} : { key }),
-    ...(expiresAtMs === undefined ? {} : { expiresAtMs }),
+    ...(token !== undefined && { token }),
+    ...(certificate !== undefined && { certificate }),
+    ...(key !== undefined && { key }),
+    ...(expiresAtMs !== undefined && { expiresAtMs }),
   };
 }
 

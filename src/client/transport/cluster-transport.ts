@@ -15,7 +15,7 @@ export interface ClusterTransportOptions extends WatchConnectionsOptions {
  */
 export function clusterTransport({ clock, ...options }: ClusterTransportOptions): Transport {
   const watches = new WatchConnections({ ...options, clock });
-  const ordinary = http1Transport({ ...options, ...(clock === undefined ? {} : { clock }) });
+  const ordinary = http1Transport({ ...options, ...(clock !== undefined && { clock }) });
   const watch = async (request: HttpRequest): Promise<HttpResponse> =>
     (await watches.send(request)) ?? ordinary.handle(request);
   return {

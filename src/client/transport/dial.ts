@@ -83,8 +83,8 @@ function tlsOptions(options: Pick<DialOptions, 'tls' | 'insecure'>): ServerTrust
     // Explicit, so that NODE_TLS_REJECT_UNAUTHORIZED cannot switch it off.
     rejectUnauthorized: !options.insecure,
     ...serverTrust(ca),
-    ...(certificate === undefined ? {} : { cert: certificate }),
-    ...(key === undefined ? {} : { key }),
+    ...(certificate !== undefined && { cert: certificate }),
+    ...(key !== undefined && { key }),
   };
 }
 
@@ -136,7 +136,7 @@ function dialTcp(
     noDelay: true,
     keepAlive: true,
     keepAliveInitialDelay: TCP_KEEP_ALIVE_MS,
-    ...(lookup === undefined ? {} : { lookup }),
+    ...(lookup !== undefined && { lookup }),
   });
   return waitForSocket({ socket, event: 'connect', timeoutMs: dialTimeoutMs, clock, signal });
 }

@@ -123,7 +123,7 @@ function conditionsOf({
     type,
     status: isServing ? 'True' : 'False',
     lastTransitionTime: changedAt,
-    ...(isServing ? {} : { ...unready, ...completed }),
+    ...(!isServing && { ...unready, ...completed }),
   });
   return [
     always('PodScheduled'),

@@ -185,7 +185,7 @@ export class GarbageCollector {
     // The kind may be served again later, and a deletion cannot be undone.
     if (!resource) return 'unknown';
     if (resource.namespaced && namespace === undefined) return 'invalid';
-    const at = { name: reference.name, ...(resource.namespaced ? { namespace } : {}) };
+    const at = { name: reference.name, ...(resource.namespaced && { namespace }) };
     try {
       const live = await unlessGone(() => this.#deps.client.get(resource, at, { signal }));
       if (live?.metadata.uid !== reference.uid) return 'absent';

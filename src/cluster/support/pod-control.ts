@@ -124,7 +124,7 @@ export function buildTemplatePod(
       namespace,
       ownerReferences: [controllerReference(owner)],
     },
-    ...(spec ? { spec } : {}),
+    ...(spec && { spec }),
   };
 }
 

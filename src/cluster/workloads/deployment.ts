@@ -274,7 +274,7 @@ function buildSet(
     },
     spec: {
       replicas,
-      ...(spec.minReadySeconds ? { minReadySeconds: spec.minReadySeconds } : {}),
+      ...(spec.minReadySeconds && { minReadySeconds: spec.minReadySeconds }),
       selector: {
         ...spec.selector,
         matchLabels: { ...spec.selector.matchLabels, [HASH_LABEL]: hash },

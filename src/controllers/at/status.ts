@@ -29,7 +29,7 @@ export function buildAtStatus(at: DeepReadonly<At>, state: AtState, now: number)
   return {
     observedGeneration,
     phase: PHASES[state.kind],
-    ...(podUID === undefined ? {} : { podUID }),
+    ...(podUID !== undefined && { podUID }),
     conditions: withReadiness(conditions, readinessOf(state), observedGeneration, now),
   };
 }

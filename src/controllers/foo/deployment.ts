@@ -28,7 +28,7 @@ export function buildFooDeployment(
       ownerReferences: [controllerReference(foo)],
     },
     spec: {
-      ...(replicas === undefined ? {} : { replicas }),
+      ...(replicas !== undefined && { replicas }),
       selector: { matchLabels: labels },
       template: {
         metadata: { labels },

@@ -76,7 +76,7 @@ function prepareForUpdate(
   }
   const { finalizers: _, ...spec } = objectIn(namespace, 'spec') ?? {};
   const finalizers = listIn(objectIn(previous, 'spec'), 'finalizers');
-  namespace['spec'] = { ...spec, ...(finalizers.length > 0 ? { finalizers } : {}) };
+  namespace['spec'] = { ...spec, ...(finalizers.length > 0 && { finalizers }) };
 }
 
 function markDeleted(namespace: ApiObject): void {
