@@ -2,7 +2,7 @@
  * Runs conformance tests and stories against real control planes: each test file that uses
  * test/support/control-plane.ts gets etcd and kube-apiserver instead of the embedded server. Then it runs the
  * stories that depend on Kubernetes' own controllers on a complete cluster. Before that, it compares our log
- * with the real klog, and evaluates our alerts with the Prometheus engine. Arguments are the test files to run;
+ * with the real klog, evaluates our alerts with the Prometheus engine, and renders our charts with Helm. Arguments are the test files to run;
  * `--cluster` runs them on the cluster.
  *
  * The stories of kubectl also run on the embedded server, with the kubectl of the control plane's version.
@@ -23,12 +23,16 @@ const ON_A_CLUSTER = [
 /** Evaluates the alerts and the dashboard in the Prometheus engine. */
 const ALERTS = 'hack/promql/alerts.test.ts';
 
+/** Lints and renders the Helm charts. */
+const CHARTS = 'hack/helm/chart.test.ts';
+
 const args = process.argv.slice(2);
 const files = args.filter((arg) => arg !== '--cluster');
 
 if (files.length === 0) {
   await runNode(['hack/klog/fuzz.ts']);
   await runTests([ALERTS], {});
+  await runTests([CHARTS], {});
 }
 
 try {

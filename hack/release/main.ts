@@ -49,6 +49,7 @@ const STEPS: Readonly<Record<string, () => void>> = {
       'manifests',
       `--image=${image}:${version}`,
     ),
+  'the Helm chart, written by the installed package': packChart,
   'the SBOM of the installed package': () =>
     save('package.sbom.cdx.json', 'npm', 'sbom', '--sbom-format=cyclonedx', `--prefix=${app}`),
   'what the registry would get': () =>
@@ -87,6 +88,26 @@ function pack(): void {
   } finally {
     writeFileSync(join(root, 'package.json'), manifest);
   }
+}
+
+/** The file has the version and the type in its name, because that of the package is NAME-VERSION.tgz. */
+function packChart(): void {
+  const program = join(app, 'node_modules/.bin', name);
+  const flags = [`--name=${name}`, `--image=${image}:${version}`, `--chart=${join(scratch, name)}`];
+  run(program, 'generate', 'helm', ...flags);
+  const file = join(out, `${name}-chart-${version}.tgz`);
+  run(
+    'tar',
+    '--sort=name',
+    '--owner=0',
+    '--group=0',
+    '--mtime=@0',
+    '-czf',
+    file,
+    '-C',
+    scratch,
+    name,
+  );
 }
 
 function writeNotes(): void {

@@ -59,6 +59,13 @@ const CONTROLLERS: Readonly<Record<string, ProgramController<typeof FLAGS>>> = {
   },
 };
 
+/** Flags of `generate`, and what can be generated with them. */
+const USERS_OF = {
+  deploy: ['manifests', 'dashboard'],
+  image: ['helm'],
+  name: ['manifests', 'helm'],
+} as const;
+
 /** The modules of a command are imported when it runs, so that `--help` and usage errors are fast. */
 const COMMANDS: readonly ProgramCommand[] = [
   programCommand({
@@ -129,10 +136,11 @@ const COMMANDS: readonly ProgramCommand[] = [
   }),
   programCommand({
     name: 'generate',
-    summary: 'Generate types of CRDs, CRDs of types, roles and manifests',
+    summary:
+      'Generate types of CRDs, CRDs of types, roles, manifests, a Helm chart and a dashboard',
     description:
-      'Write a TypeScript module for each kind and served version in the given files, or in the .yaml, .yml and .json files of the given folders: its types, and the resource descriptor for typed informers, listers and clients. For a TypeScript or JavaScript module, write the CustomResourceDefinition of each kind that it defines with customResource of crd-controller/schema. "generate rbac" runs the tests (npm test) and writes the ClusterRoles that their TestedRoles needed. "generate manifests" prints the manifests of a program for CRDs, and for the webhooks that a module exports.',
-    operands: '[rbac|manifests] CRD.yaml...',
+      'Write a TypeScript module for each kind and served version in the given files, or in the .yaml, .yml and .json files of the given folders: its types, and the resource descriptor for typed informers, listers and clients. For a TypeScript or JavaScript module, write the CustomResourceDefinition of each kind that it defines with customResource of crd-controller/schema. "generate rbac" runs the tests (npm test) and writes the ClusterRoles that their TestedRoles needed. "generate manifests" prints the manifests of a program for CRDs, and for the webhooks that a module exports. "generate helm" writes a Helm chart of the same manifests: those of the program that src/program.ts or another module exports, or those for CRDs. "generate dashboard" writes a Grafana dashboard with the metrics of the program, and its alerts, to deploy/monitoring.',
+    operands: '[rbac|manifests|helm|dashboard] CRD.yaml...',
     operandCompletion: 'file',
     flags: GENERATE_OPTIONS,
     examples: [
@@ -144,12 +152,26 @@ const COMMANDS: readonly ProgramCommand[] = [
         'generate manifests crds --name=my-program --deploy=deploy',
         'Write the kustomization of a program',
       ],
+      ['generate helm', 'Write a Helm chart of the project in this folder to dist/chart'],
+      ['generate helm --name=crd-controller', 'Write a Helm chart of this program'],
     ],
     run: async (flags, context, operands) => {
       const [what, ...rest] = operands;
-      const unused = (['deploy', 'name'] as const).find((flag) => flags[flag] !== '');
-      if (unused !== undefined && what !== 'manifests')
-        throw new UsageError(`--${unused}=${flags[unused]} requires: generate manifests`);
+      const unused = (['deploy', 'image', 'name'] as const).find(
+        (flag) => flags[flag] !== '' && !USERS_OF[flag].some((user) => user === what),
+      );
+      if (unused !== undefined) {
+        const users = USERS_OF[unused].map((user) => `generate ${user}`).join(' or ');
+        throw new UsageError(`--${unused}=${flags[unused]} requires: ${users}`);
+      }
+      if (what === 'helm') {
+        const { generateHelm } = await import('./commands/generate-helm.ts');
+        return generateHelm(rest, flags, context);
+      }
+      if (what === 'dashboard') {
+        const { generateDashboard } = await import('./commands/generate-dashboard.ts');
+        return generateDashboard(rest, flags, context);
+      }
       if (what === 'rbac') {
         const { generateRbac } = await import('./commands/generate-rbac.ts');
         return generateRbac(rest, flags, context);

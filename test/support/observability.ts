@@ -60,9 +60,14 @@ export function dashboard(): Dashboard {
   return JSON.parse(dashboardText()) as Dashboard;
 }
 
-/** Returns all expressions of the dashboard by panel and letter. */
+/** Returns all expressions of our dashboard by panel and letter. */
 export function dashboardExpressions(): [where: string, expression: string][] {
-  return dashboard().panels.flatMap(({ title, targets = [] }) =>
+  return expressionsOf(dashboard());
+}
+
+/** Returns all expressions of a dashboard by panel and letter. */
+export function expressionsOf({ panels }: Dashboard): [where: string, expression: string][] {
+  return panels.flatMap(({ title, targets = [] }) =>
     targets.map(({ refId, expr }): [string, string] => [`${title} ${refId}`, expr]),
   );
 }

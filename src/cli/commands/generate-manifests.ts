@@ -9,12 +9,13 @@ import {
   programNames,
   withManifests,
 } from '../../codegen/scaffold.ts';
-import type { Definition } from '../../codegen/scaffold.ts';
+import type { Definition, ProjectFiles } from '../../codegen/scaffold.ts';
 import type { WebhookEntries } from '../../webhook/declaration.ts';
 import { Webhooks } from '../../webhook/webhooks.ts';
 import { messageOf } from '../../util/values.ts';
 import { EXIT_OK, onPath, UsageError } from '../common/errors.ts';
 import { installation } from '../program/installation.ts';
+import type { ReadManifest } from '../program/installation.ts';
 import type { OptionValues } from '../flags/option.ts';
 import type { GENERATE_OPTIONS } from '../flags/options.ts';
 import type { CommandContext } from '../program/program.ts';
@@ -39,34 +40,14 @@ export async function generateManifests(
   { print }: Pick<CommandContext, 'print'>,
 ): Promise<number> {
   if (check) throw new UsageError('--check cannot be combined with generate manifests');
-  const modules = operands.filter((path) => MODULE.test(path));
-  const paths = operands.filter((path) => !MODULE.test(path));
-  const [module, another] = modules;
-  if (another !== undefined) {
-    throw new UsageError(
-      `generate manifests takes one module with webhooks: got ${modules.join(', ')}`,
-    );
-  }
-  if (module !== undefined && deploy) {
+  if (deploy && operands.some((path) => MODULE.test(path))) {
     throw new UsageError(
       '--deploy cannot be combined with a module: the manifests of webhooks are printed, also by the command manifests of the program',
     );
   }
-  if (paths.length === 0 && !existsSync(CRDS))
-    throw new UsageError('generate manifests requires the path of a CRD: a file or folder');
-  const texts = await definitionsIn(paths.length > 0 ? paths : [CRDS]);
-  const template = await readTemplate();
-  const program = name || (await packageName());
-  const files = new Map(
-    valid(() => {
-      const definitions = texts.flatMap(({ source, text }) => customResourcesIn(source, text));
-      return manifestFiles(template, programNames(program), definitions);
-    }),
-  );
+  const { program, files, webhooks } = await manifestsOfKinds(operands, name, 'generate manifests');
   if (!deploy) {
-    const webhooks = module === undefined ? undefined : await webhooksIn(module);
-    const read = (path: string) => files.get(`deploy/${path}`) ?? '';
-    print(installation(program, read, { webhooks }).trimEnd());
+    print(installation(program, readerOfFiles(files), { webhooks }).trimEnd());
     return EXIT_OK;
   }
   const writing = <T>(action: () => Promise<T>) => onPath(`cannot use --deploy=${deploy}`, action);
@@ -87,6 +68,52 @@ export async function generateManifests(
     print(target);
   }
   return EXIT_OK;
+}
+
+/** The manifests of a program for CRDs. */
+export interface ManifestsOfKinds {
+  readonly program: string;
+  readonly files: ProjectFiles;
+  /** Of the module among the operands. */
+  readonly webhooks: WebhookEntries | undefined;
+}
+
+/**
+ * Returns the manifests of a program for the CRDs in files and folders, and its webhooks.
+ *
+ * @param operands CRDs, and a module that exports webhooks
+ * @throws {UsageError} if there is no CRD, or a CRD, a name or a module is invalid
+ */
+export async function manifestsOfKinds(
+  operands: readonly string[],
+  name: string,
+  command: string,
+): Promise<ManifestsOfKinds> {
+  const modules = operands.filter((path) => MODULE.test(path));
+  const paths = operands.filter((path) => !MODULE.test(path));
+  const [module, another] = modules;
+  if (another !== undefined) {
+    throw new UsageError(`${command} takes one module with webhooks: got ${modules.join(', ')}`);
+  }
+  if (paths.length === 0 && !existsSync(CRDS))
+    throw new UsageError(`${command} requires the path of a CRD: a file or folder`);
+  const texts = await definitionsIn(paths.length > 0 ? paths : [CRDS]);
+  const template = await readTemplate();
+  const program = name || (await packageName());
+  const files = valid(() => {
+    const definitions = texts.flatMap(({ source, text }) => customResourcesIn(source, text));
+    return manifestFiles(template, programNames(program), definitions);
+  });
+  return { program, files, webhooks: module === undefined ? undefined : await webhooksIn(module) };
+}
+
+/** Returns a function that reads the files of a project. */
+export function readerOfFiles(files: ProjectFiles): ReadManifest {
+  return (path) => {
+    const text = files.get(`deploy/${path}`);
+    if (text === undefined) throw new Error(`deploy/${path} does not exist`);
+    return text;
+  };
 }
 
 /** Returns what the webhooks that a module exports review and convert. */

@@ -61,8 +61,12 @@ function installedControllers(
   }));
 }
 
-/** Detects typing errors only. The cluster decides whether the image exists. */
-function imageName(image: string): string {
+/**
+ * Detects typing errors only. The cluster decides whether the image exists.
+ *
+ * @throws {UsageError} on these
+ */
+export function imageName(image: string): string {
   if (!/^[\w.-]+(:\d+)?(\/[\w.-]+)*(:[\w.-]+)?(@sha256:[0-9a-f]{64})?$/.test(image)) {
     throw new UsageError(
       `invalid value ${goQuote(image)} for --image: must be an image name, as in registry.example.com/controller:1.2.3`,

@@ -309,6 +309,14 @@ export const GENERATE_OPTIONS = {
         help: 'Folder to write manifests to; existing files are kept. Default: print them',
         completion: 'folder',
       }),
+      chart: textOption({
+        help: 'Folder to write the Helm chart of generate helm to',
+        default: 'dist/chart',
+        completion: 'folder',
+      }),
+      image: textOption({
+        help: 'Image of the program in the Helm chart. Default: as in the manifests',
+      }),
       name: textOption({
         help: 'Name of the program in manifests. Default: the name in package.json',
       }),

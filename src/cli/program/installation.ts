@@ -5,6 +5,7 @@ import type { CustomResourceDefinition } from '../../api/builtin.ts';
 import type { Draft } from '../../api/object.ts';
 import { groupResourceOf } from '../../api/resource.ts';
 import type { Resource } from '../../api/resource.ts';
+import { hasErrorCode } from '../../util/values.ts';
 import type { WebhookEntries } from '../../webhook/declaration.ts';
 import { completeDefinition, needsServer, webhookObjects } from '../../webhook/install.ts';
 import {
@@ -40,8 +41,11 @@ export interface InstalledController {
   readonly isOnByDefault: boolean;
 }
 
+/** Path of the permissions of a program with webhooks. */
+export const WEBHOOK_ROLES = 'rbac/webhook/webhook.yaml';
+
 /** Returns the namespace in the files of a program. */
-const namespaceOf = (program: string): string => `${program}-system`;
+export const systemNamespace = (program: string): string => `${program}-system`;
 
 /**
  * Returns the manifests of an installation as YAML. Documents without modifications keep their text and
@@ -54,11 +58,23 @@ export function installation(
   read: ReadManifest,
   options: InstallationOptions = {},
 ): string {
-  const { controllers, namespaces = [], only = [], webhooks } = options;
-  const isPrinted = (part: string) => only.length === 0 || only.some((each) => each === part);
+  const { only = [] } = options;
+  const documents = installationDocuments(program, read, options).filter(
+    ({ path }) => only.length === 0 || only.some((part) => path.startsWith(`${part}/`)),
+  );
+  const header = `# Installation of ${program}, printed by: ${program} manifests\n`;
+  return header + documents.map(({ text }) => text).join('---\n');
+}
+
+/** Returns the documents of an installation, with all parts, in the order of their application. */
+export function installationDocuments(
+  program: string,
+  read: ReadManifest,
+  options: Omit<InstallationOptions, 'only'> = {},
+): ManifestFile[] {
+  const { controllers, namespaces = [], webhooks } = options;
   const files = selectFiles(read, kustomizationFiles(read), controllers).filter(
     ({ path }) =>
-      isPrinted(path.slice(0, path.indexOf('/'))) &&
       // The declaration decides, also if a file is older.
       !(webhooks && path.startsWith('webhook/')) &&
       // These grant cluster-wide permissions.
@@ -66,41 +82,37 @@ export function installation(
   );
   const edits = editsOf(program, options);
   const documents = files.flatMap((file) => {
+    const { path } = file;
     const texts = file.text.split(/^---\n/m);
     if (namespaces.length === 0 || !isRoleOfControllers(file)) {
-      return texts.map((text) => edited(text, edits));
+      return texts.map((text) => ({ path, text: edited(text, edits) }));
     }
     // Events about the Lease are created in its namespace.
-    const own = isEvents(file) ? [options.namespace ?? namespaceOf(program)] : [];
+    const own = isEvents(file) ? [options.namespace ?? systemNamespace(program)] : [];
     return [...new Set([...own, ...namespaces])].flatMap((namespace) =>
-      texts.map((text) => edited(text, [...edits, asRole(namespace)])),
+      texts.map((text) => ({ path, text: edited(text, [...edits, asRole(namespace)]) })),
     );
   });
-  for (const [part, object] of webhooks ? webhookDocuments(program, webhooks, options) : []) {
-    if (isPrinted(part)) documents.push(stringify(object, FORMAT));
-  }
-  const header = `# Installation of ${program}, printed by: ${program} manifests\n`;
-  return header + documents.join('---\n');
+  if (!webhooks) return documents;
+  return [...documents, ...webhookDocuments(webhooks, namesOf(program, options))];
 }
 
 function namesOf(
   program: string,
-  { namespace = namespaceOf(program), namespaces }: InstallationOptions,
+  { namespace = systemNamespace(program), namespaces }: InstallationOptions,
 ): WebhookNames {
   return webhookNames(program, namespace, namespaces);
 }
 
-/** Returns the objects of the webhooks with their parts, in the order of their application. */
-function webhookDocuments(
-  program: string,
-  entries: WebhookEntries,
-  options: InstallationOptions,
-): [part: ManifestPart, object: object][] {
-  const names = namesOf(program, options);
+/** Returns the objects of the webhooks, in the order of their application. */
+export function webhookDocuments(entries: WebhookEntries, names: WebhookNames): ManifestFile[] {
   const roles = needsServer(entries) ? webhookRoles(webhookRules(entries, names), names) : [];
   return [
-    ...roles.map((object): [ManifestPart, object] => ['rbac', object]),
-    ...webhookObjects(entries, names).map((object): [ManifestPart, object] => ['webhook', object]),
+    ...roles.map((object) => ({ path: WEBHOOK_ROLES, text: stringify(object, GENERATED) })),
+    ...webhookObjects(entries, names).map((object) => ({
+      path: `webhook/${object.kind.startsWith('ValidatingAdmissionPolicy') ? 'policies' : 'webhooks'}.yaml`,
+      text: stringify(object, GENERATED),
+    })),
   ];
 }
 
@@ -124,16 +136,23 @@ function selectFiles(
   return kept.toSpliced(beforeEvents, 0, ...extra);
 }
 
-function isEvents({ path }: ManifestFile): boolean {
+export function isEvents({ path }: Pick<ManifestFile, 'path'>): boolean {
   return path.startsWith('rbac/events/');
 }
 
-function isRoleOfControllers(file: ManifestFile): boolean {
+export function isRoleOfControllers(file: Pick<ManifestFile, 'path'>): boolean {
   return file.path.startsWith('rbac/controllers/') || isEvents(file);
 }
 
 /** Format of the files. */
-const FORMAT: ToStringOptions = { lineWidth: 0, flowCollectionPadding: false, singleQuote: true };
+export const FORMAT: ToStringOptions = {
+  lineWidth: 0,
+  flowCollectionPadding: false,
+  singleQuote: true,
+};
+
+/** Format of generated documents: without anchors. */
+const GENERATED = { ...FORMAT, aliasDuplicateObjects: false };
 
 /** Modifies a document. */
 type Edit = (document: Document) => void;
@@ -155,7 +174,7 @@ function editsOf(program: string, options: InstallationOptions): Edit[] {
     ...(namespaces.length > 0 ? [`--namespaces=${namespaces.join(',')}`] : []),
   ];
   return [
-    ...(namespace === undefined ? [] : [inNamespace(namespaceOf(program), namespace)]),
+    ...(namespace === undefined ? [] : [inNamespace(systemNamespace(program), namespace)]),
     ...(image === undefined && flags.length === 0 ? [] : [withDeployment(image, flags)]),
     ...(webhooks ? [withConversion(webhooks, namesOf(program, options))] : []),
     ...(webhooks && needsServer(webhooks) ? [withWebhookPort] : []),
@@ -222,7 +241,7 @@ export function readerOf(folder: URL): ReadManifest {
   return (path) => readFileSync(new URL(path, folder), 'utf8');
 }
 
-/** File of a kustomization. */
+/** File of a kustomization, or a document of it. */
 export interface ManifestFile {
   /** Path below the root folder: `rbac/controllers/count.yaml`. */
   readonly path: string;
@@ -272,4 +291,14 @@ function resourcesIn(file: string, text: string): readonly string[] {
   if (!Array.isArray(resources))
     throw new Error(`${file}: ${kind} of ${apiVersion} has no resources`);
   return resources;
+}
+
+/** Returns the text of a file that a kustomization may lack. */
+export function optionalFile(read: ReadManifest, path: string): string | undefined {
+  try {
+    return read(path);
+  } catch (error) {
+    if (hasErrorCode(error, 'ENOENT')) return undefined;
+    throw error;
+  }
 }
