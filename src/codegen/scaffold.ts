@@ -3,207 +3,21 @@ import { definitionText } from './crd-parser.ts';
 import { generateModules, LIBRARY_MODULES } from './generate-modules.ts';
 import type { KindNames } from './kind-names.ts';
 import { permissionOf, withPermissions } from './role-rules.ts';
-
-/** The files of a project by their paths. */
-export type ProjectFiles = ReadonlyMap<string, string>;
-
-/** The names of a program and of its ServiceAccount. */
-export interface ProgramNames {
-  /** `static-site-controller`: the program, its image and its ServiceAccount. */
-  readonly program: string;
-  /** `static-site-controller-system`: the namespace of the installation. */
-  readonly namespace: string;
-}
-
-/** The names of a kind, its API version, and the names of its program. */
-export interface ProjectNames extends KindNames, ProgramNames {
-  /** `v1alpha1` */
-  readonly version: string;
-}
-
-/** The names in the template. They are all different, so that each can be replaced separately. */
-const TEMPLATE_NAMES: ProjectNames = {
-  kind: 'StaticSite',
-  camel: 'staticSite',
-  kebab: 'static-site',
-  constant: 'STATIC_SITES',
-  singular: 'staticsite',
-  plural: 'staticsites',
-  group: 'example.com',
-  version: 'v1alpha1',
-  program: 'static-site-controller',
-  namespace: 'static-site-controller-system',
-};
-
-/** Module of a kind that is defined in TypeScript. Templates with CRDs in YAML do not have it. */
-const KIND_PATH = 'src/kinds/static-site.ts';
-/** Folder of the modules of kinds that are defined in TypeScript. */
-export const KINDS = 'src/kinds';
-
-const CRD_PATH = 'deploy/crds/staticsites.example.com.yaml';
-const ROLE_PATH = 'deploy/rbac/controllers/static-site.yaml';
-
-/** Files of the template for each kind, without the types, which are generated. */
-const KIND_PATHS: readonly string[] = [
+import {
   CRD_PATH,
+  KIND_PATH,
+  KIND_PATHS,
+  KUSTOMIZATION,
+  PROGRAM,
   ROLE_PATH,
-  'samples/static-site.yaml',
-  'src/controllers/static-site.ts',
-  'test/static-site.test.ts',
-];
-
-/** File that lists the manifests. */
-export const KUSTOMIZATION = 'deploy/kustomization.yaml';
-/** File that lists the controllers. */
-export const PROGRAM = 'src/program.ts';
-/** File with the names of the ServiceAccount. */
-export const SCAFFOLD_ACCOUNT = 'deploy/rbac/identity/service-account.yaml';
-/** File with the functions that the tests of all controllers use. */
-export const TEST_CLUSTER = 'test/cluster.ts';
-
-/** Files that differ if kinds are defined in TypeScript. */
-export const TYPESCRIPT_PATHS: readonly string[] = [KIND_PATH];
-
-/** A text in a file of the template, and its replacement. */
-type TextChange = readonly [path: string, from: string, to: string];
-
-/** Texts of the template that differ if kinds are defined in TypeScript. */
-const TYPESCRIPT_TEXTS: readonly TextChange[] = [
-  ['src/controllers/static-site.ts', '../generated/', '../kinds/'],
-  ['test/static-site.test.ts', '../src/generated/', '../src/kinds/'],
-  [PROGRAM, './generated/', './kinds/'],
-  ['package.json', 'deploy/crds --out=src/generated', 'src/kinds/*.ts --out=deploy/crds'],
-  ['AGENTS.md', '`src/generated/` from `deploy/crds/`', '`deploy/crds/` from `src/kinds/`'],
-  [
-    'README.md',
-    '`src/generated/`           | types of the CRDs: `npm run generate`                                                             |',
-    '`src/kinds/`               | the kinds: their schemas and types                                                                |',
-  ],
-  [
-    'README.md',
-    '| the definitions                                                                                   |',
-    '| the CRDs of the kinds: `npm run generate`                                                         |',
-  ],
-  [
-    'README.md',
-    'in `deploy/crds/`, run `npm run generate`, and then `npm run types` to find code that no longer compiles.',
-    'in `src/kinds/`, run `npm run generate`, and `npm run types` to find code that no longer compiles.',
-  ],
-];
-
-/**
- * Returns the template for kinds that are defined in TypeScript.
- *
- * @param files the files at `TYPESCRIPT_PATHS`
- */
-export function inTypeScript(template: ProjectFiles, files: ProjectFiles): ProjectFiles {
-  return changedTexts(new Map([...template, ...files]), TYPESCRIPT_TEXTS);
-}
-
-/** Texts of the template that differ for a cluster-scoped kind. */
-const CLUSTER_TEXTS: readonly TextChange[] = [
-  [CRD_PATH, 'scope: Namespaced', 'scope: Cluster'],
-  [KIND_PATH, "plural: 'staticsites',", "plural: 'staticsites',\n  scope: 'Cluster',"],
-  ['samples/static-site.yaml', '  namespace: default\n', ''],
-  [
-    'src/controllers/static-site.ts',
-    'metadata: { name: metadata.name, labels }',
-    'metadata: { namespace: NAMESPACE, name: metadata.name, labels }',
-  ],
-  [
-    'src/controllers/static-site.ts',
-    '`OwnedObjects` sets its namespace and its owner reference.',
-    '`OwnedObjects` sets its owner reference.',
-  ],
-  [
-    'src/controllers/static-site.ts',
-    "const COMPONENT = 'static-site-controller';\n",
-    "const COMPONENT = 'static-site-controller';\n\n/** Namespace of the Deployments: a cluster-scoped object has none. */\nconst NAMESPACE = 'default';\n",
-  ],
-];
-
-/**
- * Returns the template for a cluster-scoped kind.
- *
- * @param template of `inTypeScript` and `withWebhooks`, if the project has these
- */
-export function inCluster(template: ProjectFiles): ProjectFiles {
-  return changedTexts(
-    template,
-    CLUSTER_TEXTS.filter(([path]) => template.has(path)),
-  );
-}
-
-/** @throws {Error} if the template does not contain a text */
-function changedTexts(template: ProjectFiles, changes: readonly TextChange[]): ProjectFiles {
-  const changed = new Map(template);
-  for (const [path, from, to] of changes) {
-    const text = changed.get(path) ?? '';
-    if (!text.includes(from)) throw new Error(`${path} of the template does not contain ${from}`);
-    changed.set(path, text.replaceAll(from, to));
-  }
-  return changed;
-}
-
-/** File that declares the webhooks. */
-export const WEBHOOKS = 'src/webhooks.ts';
-/** Files of a project with webhooks. */
-export const WEBHOOK_PATHS: readonly string[] = [WEBHOOKS, 'test/webhooks.test.ts'];
-
-/** Texts of the template that differ if the program has webhooks. */
-const WEBHOOK_TEXTS: readonly TextChange[] = [
-  ['src/webhooks.ts', '../../static-site/src/', './'],
-  ['test/webhooks.test.ts', '../../static-site/test/', './'],
-  ['test/webhooks.test.ts', '../../static-site/src/', '../src/'],
-  [
-    PROGRAM,
-    "static-site.ts';\n\n",
-    "static-site.ts';\nimport { webhooks } from './webhooks.ts';\n\n",
-  ],
-  [PROGRAM, '  controllers: {', '  webhooks,\n  controllers: {'],
-  [
-    'README.md',
-    '| `src/main.ts`              |',
-    '| `src/webhooks.ts`          | defaults and validation, which the API server calls: the webhooks                                 |\n| `src/main.ts`              |',
-  ],
-  ['src/dev.ts', 'ApiServer, Cluster }', 'ApiServer, Cluster, installWebhooks }'],
-  ['src/dev.ts', "'./program.ts';", "'./program.ts';\nimport { webhooks } from './webhooks.ts';"],
-  [
-    'src/dev.ts',
-    "await apply('samples');",
-    "// The server calls the functions in this process, without a connection.\nawait installWebhooks(server, client, webhooks);\nawait apply('samples');",
-  ],
-  [
-    'src/dev.ts',
-    '[`--kubeconfig=${kubeconfig}`, ...process.argv.slice(2)]',
-    "[\n    `--kubeconfig=${kubeconfig}`,\n    '--webhook-bind-address=0',\n    ...process.argv.slice(2),\n  ]",
-  ],
-  [
-    'deploy/manager/deployment.yaml',
-    '              containerPort: 8081\n',
-    '              containerPort: 8081\n            - name: webhook\n              containerPort: 9443\n',
-  ],
-  [
-    KUSTOMIZATION,
-    '# The installation: `kubectl apply -k deploy`, or `npm run manifests` for one with another image or namespace.',
-    '# The files of the installation. `npm run manifests` prints them with the webhooks, which src/webhooks.ts declares.',
-  ],
-];
-
-/**
- * Returns the template for a program with webhooks.
- *
- * @param template of `inTypeScript`, if kinds are defined in TypeScript
- * @param files the files at `WEBHOOK_PATHS`
- */
-export function withWebhooks(template: ProjectFiles, files: ProjectFiles): ProjectFiles {
-  const changed = changedTexts(new Map([...template, ...files]), WEBHOOK_TEXTS);
-  if (!template.has(KIND_PATH)) return changed;
-  return changedTexts(
-    changed,
-    WEBHOOK_PATHS.map((path) => [path, '/generated/', '/kinds/']),
-  );
-}
+  SCAFFOLD_ACCOUNT,
+  TEMPLATE_NAMES,
+  TEST_CLUSTER,
+  VITEST_CONFIG,
+  WEBHOOK_PATHS,
+} from './template.ts';
+import type { ProgramNames, ProjectFiles, ProjectNames } from './template.ts';
+import { WEBHOOK_TEXTS } from './template-variants.ts';
 
 /** Manifests that do not depend on the kinds of the program. */
 const MANIFEST_PATHS: readonly string[] = [
@@ -277,8 +91,8 @@ export function scaffold(
   dependency: string,
 ): ProjectFiles {
   requireFreeNames(template, names);
-  const webhooks = WEBHOOK_PATHS.filter((path) => template.has(path));
-  const files = new Map(renamedFiles(template, [...TEMPLATE_PATHS, ...webhooks], names));
+  const optional = [...WEBHOOK_PATHS, VITEST_CONFIG].filter((path) => template.has(path));
+  const files = new Map(renamedFiles(template, [...TEMPLATE_PATHS, ...optional], names));
   const program = files.get(PROGRAM) ?? '';
   files.set(PROGRAM, program.replaceAll(/^( +)'([a-z0-9]+)': \{/gm, '$1$2: {'));
   for (const [path, text] of kindFiles(template, files, names)) files.set(path, text);

@@ -1,8 +1,10 @@
 import { parseDocument } from 'yaml';
 import type { YAMLSeq } from 'yaml';
 import { generateModules, LIBRARY_MODULES } from './generate-modules.ts';
-import { KINDS, webhookAddition, WEBHOOK_CHANGES, WEBHOOKS, withImports } from './scaffold.ts';
-import type { Addition, ProjectFiles, ProjectNames } from './scaffold.ts';
+import { webhookAddition, WEBHOOK_CHANGES, withImports } from './scaffold.ts';
+import type { Addition } from './scaffold.ts';
+import { KINDS, VITEST_CONFIG, WEBHOOKS } from './template.ts';
+import type { ProjectFiles, ProjectNames } from './template.ts';
 
 /** A version of a kind, and the stored one before it. */
 export interface NewVersion {
@@ -85,7 +87,9 @@ export function versionAddition(
   } else {
     changed.set(WEBHOOKS, withConversion(webhooks, imports, conversion));
   }
-  created.set(`test/${kebab}-${former}.test.ts`, conversionTest(version, module !== undefined));
+  const testRunner = template.has(VITEST_CONFIG) ? 'vitest' : 'node:test';
+  const test = conversionTest(version, module !== undefined, testRunner);
+  created.set(`test/${kebab}-${former}.test.ts`, test);
   return { created, changed };
 }
 
@@ -160,7 +164,11 @@ function importedName(line: string): string {
   return /(\w+) \}/.exec(line)?.[1] ?? '';
 }
 
-function conversionTest({ names, former }: NewVersion, isTypeScript: boolean): string {
+function conversionTest(
+  { names, former }: NewVersion,
+  isTypeScript: boolean,
+  testRunner: string,
+): string {
   const { kebab, constant, kind } = names;
   const formerConstant = `${constant}_${former.toUpperCase()}`;
   const imports = isTypeScript
@@ -171,7 +179,7 @@ function conversionTest({ names, former }: NewVersion, isTypeScript: boolean): s
       ];
   const importLines = [
     "import assert from 'node:assert/strict';",
-    "import { test } from 'node:test';",
+    `import { test } from '${testRunner}';`,
     "import { installWebhooks } from 'crd-controller/testing';",
     ...imports,
     "import { webhooks } from '../src/webhooks.ts';",

@@ -10,9 +10,13 @@ import type { HeapProfiler, Profiler } from 'node:inspector';
 import { Session } from 'node:inspector/promises';
 import { getHeapSnapshot } from 'node:v8';
 import { untilAborted } from '../util/abort.ts';
+import { messageOf } from '../util/values.ts';
 
 /** Allocated bytes per sample of the heap profile, as in Go. The overhead is negligible. */
 const SAMPLING_INTERVAL_BYTES = 512 * 1024;
+
+/** JSON-RPC code in the errors of the inspector. */
+const METHOD_NOT_FOUND = '-32601';
 
 /**
  * Profiles its own process through sessions of the Node.js inspector, which open no port. While it
@@ -31,10 +35,7 @@ export class V8Profiler implements Runnable {
     const session = new Session();
     session.connect();
     try {
-      await session.post('HeapProfiler.startSampling', {
-        samplingInterval: SAMPLING_INTERVAL_BYTES,
-      });
-      this.#sampling = session;
+      if (await startSampling(session)) this.#sampling = session;
       await untilAborted(signal);
     } finally {
       this.#sampling = undefined;
@@ -61,7 +62,7 @@ export class V8Profiler implements Runnable {
 
   /**
    * Returns live memory by allocation site, after a garbage collection. Covers allocations since `run`
-   * was called; undefined if the profiler does not run.
+   * was called; undefined if the profiler does not run, or the engine has no heap profiles.
    */
   async heapProfile(): Promise<HeapProfiler.SamplingHeapProfile | undefined> {
     return (await this.#sampling?.post('HeapProfiler.getSamplingProfile'))?.profile;
@@ -70,6 +71,18 @@ export class V8Profiler implements Runnable {
   /** Takes a snapshot of all objects. Reading or destroying the stream releases its memory. */
   heapSnapshot(): Readable {
     return getHeapSnapshot();
+  }
+}
+
+/** Returns false if the JavaScript engine has no heap profiles: that of Bun. */
+async function startSampling(session: Session): Promise<boolean> {
+  const samplingInterval = SAMPLING_INTERVAL_BYTES;
+  try {
+    await session.post('HeapProfiler.startSampling', { samplingInterval });
+    return true;
+  } catch (error) {
+    if (messageOf(error).includes(METHOD_NOT_FOUND)) return false;
+    throw error;
   }
 }
 
@@ -172,7 +185,7 @@ function heapProfile({ profiler }: ProfilingDeps): Answer {
     const profile = await profiler.heapProfile();
     return profile
       ? saved('heapprofile', JSON.stringify(profile))
-      : refused(503, 'The profiler is not running');
+      : refused(503, 'The profiler is not running, or this JavaScript engine has no heap profiles');
   };
 }
 

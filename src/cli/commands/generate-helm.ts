@@ -1,7 +1,7 @@
 import { existsSync } from 'node:fs';
 import { readFile } from 'node:fs/promises';
 import { parseCustomResources } from '../../codegen/crd-parser.ts';
-import type { ProjectFiles } from '../../codegen/scaffold.ts';
+import type { ProjectFiles } from '../../codegen/template.ts';
 import { CHART_MARK, chartFiles } from '../chart/chart.ts';
 import type { ChartSource } from '../chart/chart.ts';
 import { monitoringOf } from '../chart/monitoring.ts';

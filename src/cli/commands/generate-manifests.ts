@@ -3,13 +3,10 @@ import { mkdir, readFile, writeFile } from 'node:fs/promises';
 import { dirname, join, relative } from 'node:path';
 import { parseCustomResources } from '../../codegen/crd-parser.ts';
 import { kindNames } from '../../codegen/kind-names.ts';
-import {
-  KUSTOMIZATION,
-  manifestFiles,
-  programNames,
-  withManifests,
-} from '../../codegen/scaffold.ts';
-import type { Definition, ProjectFiles } from '../../codegen/scaffold.ts';
+import { manifestFiles, programNames, withManifests } from '../../codegen/scaffold.ts';
+import type { Definition } from '../../codegen/scaffold.ts';
+import { KUSTOMIZATION } from '../../codegen/template.ts';
+import type { ProjectFiles } from '../../codegen/template.ts';
 import type { WebhookEntries } from '../../webhook/declaration.ts';
 import { Webhooks } from '../../webhook/webhooks.ts';
 import { messageOf } from '../../util/values.ts';

@@ -1,7 +1,7 @@
 import { existsSync } from 'node:fs';
 import { mkdir, readdir, readFile, rm, writeFile } from 'node:fs/promises';
 import { dirname, join, relative, sep } from 'node:path';
-import type { ProjectFiles } from '../../codegen/scaffold.ts';
+import type { ProjectFiles } from '../../codegen/template.ts';
 import { EXIT_FAILURE, EXIT_OK, onPath } from '../common/errors.ts';
 import type { CommandContext } from '../program/program.ts';
 

@@ -10,24 +10,30 @@ import { hasErrorCode, isRecord } from '../../util/values.ts';
 import { asRecord } from '../../codegen/schema.ts';
 import {
   addition,
-  inCluster,
-  inTypeScript,
+  programNames,
+  scaffold,
+  TEMPLATE_PATHS,
+  WEBHOOK_CHANGES,
+  webhookAddition,
+} from '../../codegen/scaffold.ts';
+import type { Addition } from '../../codegen/scaffold.ts';
+import {
   KINDS,
   KUSTOMIZATION,
   PROGRAM,
-  programNames,
-  scaffold,
   SCAFFOLD_ACCOUNT,
-  TEMPLATE_PATHS,
   TEST_CLUSTER,
   TYPESCRIPT_PATHS,
-  WEBHOOK_CHANGES,
   WEBHOOK_PATHS,
-  webhookAddition,
   WEBHOOKS,
+} from '../../codegen/template.ts';
+import type { ProgramNames, ProjectFiles } from '../../codegen/template.ts';
+import {
+  inCluster,
+  inTypeScript,
+  inVitest,
   withWebhooks,
-} from '../../codegen/scaffold.ts';
-import type { Addition, ProgramNames, ProjectFiles } from '../../codegen/scaffold.ts';
+} from '../../codegen/template-variants.ts';
 import { versionAddition, versionChanges } from '../../codegen/version-addition.ts';
 import type { CommandContext } from '../program/program.ts';
 import { EXIT_OK, onPath, UsageError } from '../common/errors.ts';
@@ -69,13 +75,14 @@ export async function init(
 
 async function create(
   kind: string,
-  { group, plural, 'api-version': version, dir, name, schema, scope, webhooks }: InitFlags,
+  flags: InitFlags,
   print: (text: string) => void,
 ): Promise<number> {
+  const { group, plural, 'api-version': version, dir, name, schema, ...variant } = flags;
   const { range, file } = await dependency();
   // Copied, so that the project can be built elsewhere.
   const isCopied = file !== undefined && resolve(file) !== resolve(dir, basename(file));
-  const template = await readTemplate(schema, { webhooks, scope });
+  const template = await readTemplate(schema, variant);
   const files = new Map(
     asUsageError(() => {
       const names = kindNames(kind, group || DEFAULT_GROUP, plural || undefined);
@@ -138,6 +145,7 @@ async function add(
   const template = await readTemplate(schema, {
     webhooks: webhooks || isVersion,
     scope: existing?.scope ?? scope,
+    'test-runner': present.get(TEST_CLUSTER)?.includes("from 'vitest'") ? 'vitest' : 'node',
   });
   const created = new Map<string, string>();
   const changed = new Map<string, string>();
@@ -262,13 +270,18 @@ function withDependencies(
 /** Reads the files from which projects are created. */
 export async function readTemplate(
   schema: InitFlags['schema'] = 'yaml',
-  { webhooks = false, scope }: Partial<Pick<InitFlags, 'webhooks' | 'scope'>> = {},
+  {
+    webhooks = false,
+    scope,
+    'test-runner': testRunner,
+  }: Partial<Pick<InitFlags, 'webhooks' | 'scope' | 'test-runner'>> = {},
 ): Promise<ProjectFiles> {
   let template = await readFiles(TEMPLATE, TEMPLATE_PATHS);
   if (schema === 'ts')
     template = inTypeScript(template, await readFiles(TYPESCRIPT_TEMPLATE, TYPESCRIPT_PATHS));
   if (webhooks) template = withWebhooks(template, await readFiles(WEBHOOK_TEMPLATE, WEBHOOK_PATHS));
-  return scope === 'Cluster' ? inCluster(template) : template;
+  if (scope === 'Cluster') template = inCluster(template);
+  return testRunner === 'vitest' ? inVitest(template) : template;
 }
 
 async function readFiles(folder: URL, paths: readonly string[]): Promise<ProjectFiles> {

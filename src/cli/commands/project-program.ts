@@ -1,5 +1,5 @@
 import { existsSync } from 'node:fs';
-import { PROGRAM } from '../../codegen/scaffold.ts';
+import { PROGRAM } from '../../codegen/template.ts';
 import { isRecord, messageOf } from '../../util/values.ts';
 import { UsageError } from '../common/errors.ts';
 import { checkProgram } from '../program/program.ts';

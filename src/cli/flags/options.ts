@@ -356,6 +356,11 @@ export const INIT_OPTIONS = {
         choices: ['yaml', 'ts'],
         default: 'yaml',
       }),
+      'test-runner': choiceOption({
+        help: 'What runs the tests: "node" is node:test, "vitest" Vitest. With --add, as in the project',
+        choices: ['node', 'vitest'],
+        default: 'node',
+      }),
       plural: textOption({
         help: 'Plural of the kind, as in URLs and commands. Default: the English plural',
       }),

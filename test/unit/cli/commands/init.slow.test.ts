@@ -41,6 +41,7 @@ function newProject(context: TestContext) {
         schema?: 'yaml' | 'ts';
         add?: boolean;
         webhooks?: boolean;
+        'test-runner'?: 'node' | 'vitest';
         scope?: 'Namespaced' | 'Cluster';
       } = {},
     ) =>
@@ -188,6 +189,22 @@ test('--schema=ts defines the kinds in TypeScript, with CRDs that generate would
       `# Generated from src/kinds/${name}.ts by \`crd-controller generate\`. Do not edit.`,
     );
     assert.deepEqual(lines.join('').split('\n').slice(1), expected);
+  }
+});
+
+test('--test-runner=vitest writes tests for Vitest, also of kinds, webhooks and versions that are added', async (context) => {
+  for (const schema of ['yaml', 'ts'] as const) {
+    const { files, read, run } = newProject(context);
+    assert.equal(await run(['Gateway'], { schema, 'test-runner': 'vitest' }), 0);
+    assert.equal(await run(['Route'], { add: true }), 0);
+    assert.equal(await run(['Route'], { add: true, webhooks: true }), 0);
+    assert.equal(await run(['Gateway'], { add: true, 'api-version': 'v1' }), 0);
+    const tests = files().filter((path) => path.endsWith('.test.ts'));
+    assert.equal(tests.length, 4);
+    for (const path of tests) assert.match(read(path), /import \{ test \} from 'vitest';/);
+    for (const path of files()) assert.doesNotMatch(read(path), /node:test|node --test/, path);
+    const { scripts, devDependencies } = JSON.parse(read('package.json'));
+    assert.deepEqual([scripts.test, 'vitest' in devDependencies], ['vitest run', true]);
   }
 });
 
