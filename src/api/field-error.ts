@@ -105,7 +105,7 @@ interface InvalidObject {
 export function invalidMessage(object: InvalidObject, errors: readonly FieldError[]): string {
   const kind = object.group ? `${object.kind}.${object.group}` : object.kind;
   const subject = `${kind} ${goQuote(object.name)} is invalid`;
-  const { texts } = shown(errors);
+  const { texts } = limitErrors(errors);
   const isComplete = texts.length === errors.length && errors.length < MAX_FIELD_ERRORS;
   const messages = [...new Set(texts), ...(isComplete ? [] : ['and more'])];
   if (messages.length === 0) return subject;
@@ -125,13 +125,13 @@ export function invalidStatus(object: InvalidObject, errors: readonly FieldError
       ...(object.name && { name: object.name }),
       ...(object.group && { group: object.group }),
       ...(object.kind && { kind: object.kind }),
-      causes: toCauses(shown(errors).items),
+      causes: toCauses(limitErrors(errors).items),
     },
     code: 422,
   };
 }
 
-function shown(errors: readonly FieldError[]) {
+function limitErrors(errors: readonly FieldError[]) {
   return listed(errors.slice(0, MAX_FIELD_ERRORS), formatFieldError);
 }
 

@@ -50,7 +50,7 @@ const RANGES: Readonly<Record<string, readonly [name: string, min: number, max: 
  * @returns the moment, or the text of Go's error
  */
 export function parseGoTime(text: string, layout: TimeLayout): Moment | string {
-  return text.length <= MAX_KEPT ? KEPT[layout].get(text) : parsed(text, layout);
+  return text.length <= MAX_KEPT ? KEPT[layout].get(text) : parseMoment(text, layout);
 }
 
 /** Length of a time with nanoseconds and an offset, and number of times whose results are kept: objects repeat them. */
@@ -58,16 +58,16 @@ const MAX_KEPT = 35;
 const KEPT_TIMES = 1000;
 
 const KEPT: Readonly<Record<TimeLayout, Memo<Moment | string>>> = {
-  seconds: new Memo(KEPT_TIMES, (text) => parsed(text, 'seconds')),
-  micros: new Memo(KEPT_TIMES, (text) => parsed(text, 'micros')),
+  seconds: new Memo(KEPT_TIMES, (text) => parseMoment(text, 'seconds')),
+  micros: new Memo(KEPT_TIMES, (text) => parseMoment(text, 'micros')),
 };
 
-function parsed(text: string, layout: TimeLayout): Moment | string {
+function parseMoment(text: string, layout: TimeLayout): Moment | string {
   const numbers: number[] = [];
   let rest = text;
   const failure = (element: string) =>
-    `parsing time ${quoted(text)} as "${LAYOUTS[layout]}": cannot parse ${quoted(rest)} as "${element}"`;
-  const problem = (what: string) => `parsing time ${quoted(text)}: ${what}`;
+    `parsing time ${quote(text)} as "${LAYOUTS[layout]}": cannot parse ${quote(rest)} as "${element}"`;
+  const problem = (what: string) => `parsing time ${quote(text)}: ${what}`;
   for (const [element, form] of ELEMENTS) {
     const [found] = form.exec(rest) ?? [];
     if (found === undefined) return failure(element);
@@ -88,7 +88,7 @@ function parsed(text: string, layout: TimeLayout): Moment | string {
   if (Number(hours) > 24) return problem('time zone offset hour out of range');
   if (Number(minutes) > 60) return problem('time zone offset minute out of range');
   rest = rest.slice(zone.length);
-  if (rest !== '') return problem(`extra text: ${quoted(rest)}`);
+  if (rest !== '') return problem(`extra text: ${quote(rest)}`);
   const [year = 0, month = 0, day = 0, hour = 0, minute = 0, second = 0] = numbers;
   const date = new Date(0);
   // `Date.UTC` takes years below 100 for those of the 20th century.
@@ -118,7 +118,7 @@ export function formatGoTime(
 }
 
 /** A text in quotes as Go's package `time` shows it. */
-function quoted(text: string): string {
+function quote(text: string): string {
   const escaped = text.replaceAll(/["\\]/g, '\\$&');
   const bytes = escaped.replaceAll(/[^\u0020-\u007f]/gu, (character) =>
     toHex(utf8Bytes(character)).replaceAll(/../g, '\\x$&'),

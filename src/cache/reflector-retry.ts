@@ -1,7 +1,7 @@
 import { isApiError, isExpired } from '../api/api-error.ts';
 import type { KubernetesObject } from '../api/object.ts';
 import type { ServerReachability } from '../client/server-reachability.ts';
-import { Backoff, backoffMs, jittered } from '../util/backoff.ts';
+import { Backoff, backoffMs, withJitter } from '../util/backoff.ts';
 import type { BackoffPolicy } from '../util/backoff.ts';
 import type { Clock } from '../util/clock.ts';
 import { messageOf } from '../util/values.ts';
@@ -154,7 +154,7 @@ export class RetryPolicy {
     this.#isEarly = false;
     const delayMs = this.#backoff.next(error);
     if (!isServerFailure(error)) return { phase: 'waiting', delayMs, reason, next };
-    const earliestMs = jittered(backoffMs(BACKOFF_POLICY, this.#earlyFailures), 1, this.#random);
+    const earliestMs = withJitter(backoffMs(BACKOFF_POLICY, this.#earlyFailures), 1, this.#random);
     return { phase: 'waiting', delayMs, earliestMs, reason, next };
   }
 

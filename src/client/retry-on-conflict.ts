@@ -1,5 +1,5 @@
 import { isApiError } from '../api/api-error.ts';
-import { jittered } from '../util/backoff.ts';
+import { withJitter } from '../util/backoff.ts';
 import type { Clock } from '../util/clock.ts';
 import { systemClock } from '../util/clock.ts';
 
@@ -53,6 +53,6 @@ export async function retryOnConflict<T>(
     } catch (error) {
       if (!isApiError(error, 'conflict') || step >= steps) throw error;
     }
-    await clock.sleep(jittered(pauseMs, JITTER, random), signal);
+    await clock.sleep(withJitter(pauseMs, JITTER, random), signal);
   }
 }

@@ -34,7 +34,7 @@ export function generateModules(
   options: Omit<GenerateTypesOptions, 'source'>,
 ): GeneratedModule[] {
   const found = definitions.flatMap(({ source, text, isOptional = false }) => {
-    const resources = parsed(source, text);
+    const resources = parse(source, text);
     if (resources.length === 0 && !isOptional) {
       throw new Error(`${source} contains no CustomResourceDefinition`);
     }
@@ -57,7 +57,7 @@ export function generateModules(
   });
 }
 
-function parsed(source: string, text: string): ParsedResource[] {
+function parse(source: string, text: string): ParsedResource[] {
   try {
     return parseCustomResources(text);
   } catch (error) {

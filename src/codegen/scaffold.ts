@@ -122,7 +122,7 @@ export function addition(
   requireFreeNames(template, names);
   const files = new Map(renamedFiles(template, KIND_PATHS, names));
   for (const [path, text] of kindFiles(template, files, names)) files.set(path, text);
-  const manifests = [CRD_PATH, ROLE_PATH].map((path) => renamed(path, names));
+  const manifests = [CRD_PATH, ROLE_PATH].map((path) => rename(path, names));
   return {
     created: files,
     changed: new Map([
@@ -158,7 +158,7 @@ export function webhookAddition(
   for (const [path, ...texts] of WEBHOOK_TEXTS) {
     const text = changed.get(path);
     if (text === undefined || path === PROGRAM) continue;
-    const [from, to] = texts.map((each) => renamed(each, names)) as [string, string];
+    const [from, to] = texts.map((each) => rename(each, names)) as [string, string];
     if (text.includes(from))
       changed.set(
         path,
@@ -206,11 +206,11 @@ export function manifestFiles(
       ...['get', 'list', 'watch'].map((verb) => permissionOf(verb, group, plural)),
       permissionOf('patch', group, `${plural}/status`),
     ];
-    files.set(renamed(CRD_PATH, all), text);
+    files.set(rename(CRD_PATH, all), text);
     files.set(path, withPermissions(role, new Set(permissions)));
   }
   const names = { ...first.names, ...program };
-  const kustomization = renamed(template.get(KUSTOMIZATION) ?? '', names);
+  const kustomization = rename(template.get(KUSTOMIZATION) ?? '', names);
   return new Map([
     [KUSTOMIZATION, withManifests(kustomization, [...files.keys()])],
     ...renamedFiles(template, MANIFEST_PATHS, names),
@@ -224,7 +224,7 @@ function kindFiles(
   files: ProjectFiles,
   names: ProjectNames,
 ): [path: string, text: string][] {
-  const source = renamed(CRD_PATH, names);
+  const source = rename(CRD_PATH, names);
   if (template.has(KIND_PATH)) {
     const [module = ['', '']] = renamedFiles(template, [KIND_PATH], names);
     // The CRD of the template is that of the module, with another comment and layout.
@@ -247,12 +247,12 @@ function renamedFiles(
     if (text === undefined) throw new Error(`The template does not contain ${path}`);
     // The component of a controller, for events and field managers, has the name of the kind.
     const component = path.startsWith('src/controllers/') ? `${names.kebab}-controller` : undefined;
-    return [renamed(path, names), renamed(text, { ...names, program: component ?? names.program })];
+    return [rename(path, names), rename(text, { ...names, program: component ?? names.program })];
   });
 }
 
 /** Replaces the names of the template that are given. */
-function renamed(text: string, names: Partial<ProjectNames>): string {
+function rename(text: string, names: Partial<ProjectNames>): string {
   const replacements = new Map(
     Object.entries(TEMPLATE_NAMES).map(([form, name]) => [name, names[form as keyof typeof names]]),
   );

@@ -1,5 +1,5 @@
 import { isApiError } from '../api/api-error.ts';
-import { jittered } from '../util/backoff.ts';
+import { withJitter } from '../util/backoff.ts';
 import type { Clock } from '../util/clock.ts';
 import type { Logger } from '../util/logger.ts';
 import { messageOf } from '../util/values.ts';
@@ -62,7 +62,7 @@ export class LeaseCandidate {
     this.#pollNow = new AbortController();
     const attempt = await session.attempt({ timeoutMs, signal, abrupt, isLeading: false });
     if (attempt.kind === 'held') return undefined;
-    const pauseMs = jittered(retryPeriodMs, jitter, random);
+    const pauseMs = withJitter(retryPeriodMs, jitter, random);
     if (signal.aborted) return pauseMs;
     if (attempt.kind === 'failed') {
       this.#logFailure(attempt.error);

@@ -69,14 +69,14 @@ function shownValue(
       text.length > MAX_VALUE_LENGTH ? `${text.slice(0, MAX_VALUE_LENGTH)}…` : text,
     );
   }
-  if (Array.isArray(value)) return `[${counted(value.length, 'item')}]`;
+  if (Array.isArray(value)) return `[${countOf(value.length, 'item')}]`;
   if (typeof value === 'object' && value !== null) {
-    return `{${counted(Object.keys(value).length, 'field')}}`;
+    return `{${countOf(Object.keys(value).length, 'field')}}`;
   }
   return JSON.stringify(value);
 }
 
-function counted(amount: number, noun: string): string {
+function countOf(amount: number, noun: string): string {
   return `${amount} ${noun}${amount === 1 ? '' : 's'}`;
 }
 

@@ -282,7 +282,7 @@ function roundTrip(object: Json, there: Conversion, back: Conversion): Problem |
   if (converted instanceof Problem) return converted;
   const result = convert(converted, back);
   if (result instanceof Problem) return result;
-  return difference(normalised(object), normalised(result));
+  return difference(normalize(object), normalize(result));
 }
 
 /** Converts an object, and prunes and completes the result as an API server does. */
@@ -324,7 +324,7 @@ function call(object: Json, { name, to, entry }: Conversion): Json | Problem {
 }
 
 /** Returns the object without empty labels and annotations, which the API server does not store. */
-function normalised(object: Json): Json {
+function normalize(object: Json): Json {
   const { metadata, ...rest } = structuredClone(object) as Json & { metadata: Json };
   for (const name of ['labels', 'annotations']) {
     if (Object.keys((metadata[name] as Json | undefined) ?? {}).length === 0) delete metadata[name];

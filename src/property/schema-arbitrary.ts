@@ -118,7 +118,7 @@ class SchemaValues {
     const maxLength = Math.min(schema.maxLength ?? most, most);
     let texts: FastCheckArbitrary<string>;
     if (pattern !== undefined) texts = this.#matching(pattern, path);
-    else texts = formatted(fc, format) ?? fc.string({ minLength, maxLength });
+    else texts = arbitraryOfFormat(fc, format) ?? fc.string({ minLength, maxLength });
     let attempts = 0;
     return texts.filter((text) => {
       if (validateString(text, { ...schema, type: 'string' }, path) === undefined) {
@@ -230,7 +230,7 @@ function json(fc: FastCheck): FastCheckArbitrary {
 const LAST_SECOND = 253_402_300_799;
 
 /** Returns texts of a format; undefined if any text may be in the format. */
-function formatted(
+function arbitraryOfFormat(
   fc: FastCheck,
   format: string | undefined,
 ): FastCheckArbitrary<string> | undefined {

@@ -171,9 +171,9 @@ export class HttpServer implements Runnable {
     });
     await new Promise<void>((resolve, reject) => {
       const close = async () => {
-        await emptied(connections, Math.min(LINGER_MS, drainTimeoutMs));
+        await untilEmpty(connections, Math.min(LINGER_MS, drainTimeoutMs));
         server.close(() => resolve());
-        await drained(responses, drainTimeoutMs);
+        await untilDrained(responses, drainTimeoutMs);
         connections.destroy();
       };
       server.once('error', (cause) => {
@@ -255,14 +255,17 @@ function closeConnectionAfter(response: Outgoing): void {
  * connection must not be closed at once, because the client may be sending its next request. The time in which the event
  * loop is blocked does not count, because no request is read in it.
  */
-async function emptied(connections: ServerConnections, timeoutMs: number): Promise<void> {
+async function untilEmpty(connections: ServerConnections, timeoutMs: number): Promise<void> {
   for (let left = timeoutMs; connections.size > 0 && left > 0; left -= POLL_MS) {
     await sleep(POLL_MS);
   }
 }
 
 /** Resolves when there are no responses in progress, or after a timeout. */
-async function drained(responses: ReadonlySet<Promise<void>>, timeoutMs: number): Promise<void> {
+async function untilDrained(
+  responses: ReadonlySet<Promise<void>>,
+  timeoutMs: number,
+): Promise<void> {
   const limit = timeoutMs === 0 ? AbortSignal.abort() : AbortSignal.timeout(timeoutMs);
   // Open connections can send further requests.
   while (responses.size > 0 && !limit.aborted) {

@@ -220,7 +220,7 @@ function objectReport(
   informers: readonly CachedObjects[],
   { events, controllers }: ObjectPageDeps,
 ): ObjectReport {
-  const shown = masked(object);
+  const shown = maskSecret(object);
   const isSmall = JSON.stringify(shown).length <= MAX_OBJECT_LENGTH;
   const { tree, uids, omitted } = treeOf(object, resource, informers);
   return {
@@ -343,7 +343,7 @@ function ownedByOwner(
 }
 
 /** Returns a copy without managed fields, in which secrets are masked. */
-export function masked(object: Cached): unknown {
+export function maskSecret(object: Cached): unknown {
   const copy = maskedValue(object);
   if (!isRecord(copy)) return copy;
   const { managedFields: _, ...metadata } = isRecord(copy['metadata']) ? copy['metadata'] : {};

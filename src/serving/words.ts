@@ -35,7 +35,7 @@ export function percent(share: number | undefined): string {
 }
 
 /** Formats an amount with its noun: `1 key`, `3 keys`. */
-export function counted(amount: number, noun: string): string {
+export function countText(amount: number, noun: string): string {
   return `${amount} ${noun}${amount === 1 ? '' : 's'}`;
 }
 

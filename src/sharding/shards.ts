@@ -3,7 +3,7 @@ import { LEASES } from '../api/builtin.ts';
 import type { Lease } from '../api/builtin.ts';
 import type { LeaderElectorDeps } from '../leaderelection/leader-elector.ts';
 import { fieldManagerOf } from '../leaderelection/lease-lock.ts';
-import { jittered } from '../util/backoff.ts';
+import { withJitter } from '../util/backoff.ts';
 import { Deferred } from '../util/deferred.ts';
 import { runAll } from '../util/runnable.ts';
 import type { Runnable } from '../util/runnable.ts';
@@ -149,7 +149,7 @@ export class Shards implements Runnable {
     const { retryPeriodMs = 2000, jitter = 1.2, identity } = this.#options;
     while (!signal.aborted) {
       // Longer than other replicas need to observe the result of the last request.
-      await clock.sleep(jittered(2 * retryPeriodMs, jitter, random), signal);
+      await clock.sleep(withJitter(2 * retryPeriodMs, jitter, random), signal);
       const wanted = shardToRequest(this.#holders, identity, random());
       if (wanted === undefined || signal.aborted) continue;
       const shard = this.#shards[wanted];

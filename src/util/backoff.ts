@@ -24,7 +24,7 @@ export function backoffMs(policy: BackoffPolicy, attempt: number): number {
 }
 
 /** Adds random jitter to `delayMs`. `random` returns numbers in [0, 1). */
-export function jittered(delayMs: number, jitter: number, random: () => number): number {
+export function withJitter(delayMs: number, jitter: number, random: () => number): number {
   return delayMs + random() * jitter * delayMs;
 }
 
@@ -47,7 +47,7 @@ export class Backoff {
   /** Returns the next delay with jitter, in milliseconds. */
   next(): number {
     const delay = backoffMs(this.#policy, this.#attempt++);
-    return jittered(delay, this.#policy.jitter ?? 0, this.#random);
+    return withJitter(delay, this.#policy.jitter ?? 0, this.#random);
   }
 
   /** Restarts with the initial delay. */

@@ -59,16 +59,16 @@ export function toHex(bytes: Uint8Array): string {
 
 /** Encodes bytes, or a text in UTF-8. */
 export function toBase64(content: Uint8Array | string): string {
-  const text = encoded(content, BASE64);
+  const text = encode(content, BASE64);
   return text.padEnd(Math.ceil(text.length / 4) * 4, '=');
 }
 
 /** Encodes bytes, or a text in UTF-8, with the alphabet for URLs and without padding. */
 export function toBase64Url(content: Uint8Array | string): string {
-  return encoded(content, BASE64URL);
+  return encode(content, BASE64URL);
 }
 
-function encoded(content: Uint8Array | string, alphabet: string): string {
+function encode(content: Uint8Array | string, alphabet: string): string {
   const bytes = typeof content === 'string' ? utf8Bytes(content) : content;
   let text = '';
   for (let index = 0; index < bytes.length; index += 3) {

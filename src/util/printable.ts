@@ -12,17 +12,17 @@ const CONTROL = /(?![\n\t])[\p{C}\p{Zl}\p{Zp}]/gu;
 
 /** Escapes control characters in JSON as klog does, and keeps other characters without width. */
 export function withoutControls(json: string): string {
-  return PLAIN.test(json) ? json : json.replaceAll(CONTROL, escaped);
+  return PLAIN.test(json) ? json : json.replaceAll(CONTROL, escapeCharacter);
 }
 
 /** Returns one line in which characters that are not printable are JSON escapes, such as `\u009b`. */
 export function printableLine(text: string): string {
-  return text.replaceAll(UNPRINTABLE, escaped);
+  return text.replaceAll(UNPRINTABLE, escapeCharacter);
 }
 
 /** Like `printableLine`, and keeps line breaks and tabs. JSON stays valid, with the same value. */
 export function printableText(text: string): string {
-  return PLAIN.test(text) ? text : text.replaceAll(UNPRINTABLE_EXCEPT_LINES, escaped);
+  return PLAIN.test(text) ? text : text.replaceAll(UNPRINTABLE_EXCEPT_LINES, escapeCharacter);
 }
 
 /** Like `printableText`, and keeps the escape sequences of colours and styles. */
@@ -34,7 +34,7 @@ export function printableStyledText(text: string): string {
 // oxlint-disable-next-line no-control-regex -- escape sequences start with a control character
 const STYLE = /(\u001b\[[\d;]{0,20}m)/;
 
-function escaped(character: string): string {
+function escapeCharacter(character: string): string {
   return Array.from(
     { length: character.length },
     (_, index) => `\\u${character.charCodeAt(index).toString(16).padStart(4, '0')}`,

@@ -54,15 +54,15 @@ function addBlock(state: Int32Array, message: DataView, start: number): void {
   for (let t = 16; t < 64; t++) {
     const early = w[t - 15] ?? 0;
     const late = w[t - 2] ?? 0;
-    const s0 = rotated(early, 7) ^ rotated(early, 18) ^ (early >>> 3);
-    const s1 = rotated(late, 17) ^ rotated(late, 19) ^ (late >>> 10);
+    const s0 = rotate(early, 7) ^ rotate(early, 18) ^ (early >>> 3);
+    const s1 = rotate(late, 17) ^ rotate(late, 19) ^ (late >>> 10);
     w[t] = ((w[t - 16] ?? 0) + s0 + (w[t - 7] ?? 0) + s1) | 0;
   }
   let [a = 0, b = 0, c = 0, d = 0, e = 0, f = 0, g = 0, h = 0] = state;
   for (let t = 0; t < 64; t++) {
-    const s1 = rotated(e, 6) ^ rotated(e, 11) ^ rotated(e, 25);
+    const s1 = rotate(e, 6) ^ rotate(e, 11) ^ rotate(e, 25);
     const t1 = (h + s1 + ((e & f) ^ (~e & g)) + (ROUND_CONSTANTS[t] ?? 0) + (w[t] ?? 0)) | 0;
-    const s0 = rotated(a, 2) ^ rotated(a, 13) ^ rotated(a, 22);
+    const s0 = rotate(a, 2) ^ rotate(a, 13) ^ rotate(a, 22);
     const t2 = (s0 + ((a & b) ^ (a & c) ^ (b & c))) | 0;
     h = g;
     g = f;
@@ -76,6 +76,6 @@ function addBlock(state: Int32Array, message: DataView, start: number): void {
   state.set([a, b, c, d, e, f, g, h].map((word, at) => word + (state[at] ?? 0)));
 }
 
-function rotated(word: number, bits: number): number {
+function rotate(word: number, bits: number): number {
   return (word >>> bits) | (word << (32 - bits));
 }

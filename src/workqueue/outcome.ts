@@ -1,4 +1,4 @@
-import { jittered } from '../util/backoff.ts';
+import { withJitter } from '../util/backoff.ts';
 import type { Clock } from '../util/clock.ts';
 
 /** Result of a successful sync. A sync handler that fails throws and is retried. */
@@ -103,7 +103,7 @@ export function requeueDelayMs(
   random: () => number,
 ): number {
   if (outcome.kind === 'requeueAt') return Math.max(0, outcome.atMs - clock.now());
-  return outcome.jitter ? jittered(outcome.ms, outcome.jitter, random) : outcome.ms;
+  return outcome.jitter ? withJitter(outcome.ms, outcome.jitter, random) : outcome.ms;
 }
 
 /**

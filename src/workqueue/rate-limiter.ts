@@ -1,4 +1,4 @@
-import { backoffMs, jittered } from '../util/backoff.ts';
+import { backoffMs, withJitter } from '../util/backoff.ts';
 import type { BackoffPolicy } from '../util/backoff.ts';
 import type { Clock } from '../util/clock.ts';
 import { TokenBucket } from '../util/token-bucket.ts';
@@ -45,7 +45,7 @@ export function exponentialLimiter<K>(
   const { initialMs, maxMs, jitter = 0 } = policy;
   requirePositive('initialMs', initialMs);
   requirePositive('maxMs', maxMs);
-  return perKey((failures) => jittered(backoffMs(policy, failures), jitter, random));
+  return perKey((failures) => withJitter(backoffMs(policy, failures), jitter, random));
 }
 
 /** Delays of a `fastSlowLimiter`. */

@@ -97,7 +97,7 @@ function chargeOf(
   const exceeded = (each: string) =>
     Object.hasOwn(requested, each) && compareQuantities(next[each] ?? '0', hard[each] ?? '0') > 0;
   if (tracked.some(exceeded)) {
-    const shown = (list: ResourceList) => formatted(selectResources(list, exceeded));
+    const shown = (list: ResourceList) => formatList(selectResources(list, exceeded));
     throw toError(
       `exceeded quota: ${name}, requested: ${shown(requested)}, used: ${shown(used)}, limited: ${shown(hard)}`,
     );
@@ -114,7 +114,7 @@ function difference(a: ResourceList, b: ResourceList): ResourceList {
   return Object.fromEntries(left) as ResourceList;
 }
 
-function formatted(list: ResourceList): string {
+function formatList(list: ResourceList): string {
   const parts = Object.entries(list).map(([name, amount]) => `${name}=${amount}`);
   return parts.toSorted().join(',');
 }

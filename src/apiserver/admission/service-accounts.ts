@@ -58,7 +58,7 @@ export async function withServiceAccount(
   if (object.metadata.annotations?.[STATIC_POD] !== undefined) return object;
   const name = textIn(objectIn(object, 'spec'), 'serviceAccountName') || DEFAULT;
   const account = await findAccount(deps, { namespace, name, signal });
-  if (account) return prepared(object, account, deps.random);
+  if (account) return prepare(object, account, deps.random);
   throw forbiddenError(
     definition,
     shownName(attributes),
@@ -81,7 +81,7 @@ async function findAccount(
   return undefined;
 }
 
-function prepared(object: StoredObject, account: StoredObject, random: () => number): ApiObject {
+function prepare(object: StoredObject, account: StoredObject, random: () => number): ApiObject {
   const pod = copyJson(object) as ApiObject;
   const spec = objectIn(pod, 'spec') ?? {};
   const { name } = account.metadata;

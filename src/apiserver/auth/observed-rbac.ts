@@ -108,7 +108,7 @@ function rulesOf(actions: readonly Action[]): PolicyRule[] {
 
 /** Formats a role as YAML. */
 export function yamlOfRole({ apiVersion, kind, metadata, rules }: ObservedRole): string {
-  const list = (values: readonly string[]) => `[${values.map(quoted).join(', ')}]`;
+  const list = (values: readonly string[]) => `[${values.map(quote).join(', ')}]`;
   const lines = rules.flatMap((rule) =>
     Object.entries(rule).map(
       ([field, values], index) => `${index === 0 ? '  - ' : '    '}${field}: ${list(values)}`,
@@ -118,14 +118,14 @@ export function yamlOfRole({ apiVersion, kind, metadata, rules }: ObservedRole):
     `apiVersion: ${apiVersion}`,
     `kind: ${kind}`,
     'metadata:',
-    `  name: ${quoted(metadata.name)}`,
+    `  name: ${quote(metadata.name)}`,
     rules.length > 0 ? 'rules:' : 'rules: []',
     ...lines,
     '',
   ].join('\n');
 }
 
-function quoted(text: string): string {
+function quote(text: string): string {
   return JSON.stringify(text);
 }
 

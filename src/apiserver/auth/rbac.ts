@@ -100,7 +100,7 @@ export class Rbac implements WriteObserver {
       const rules = this.rulesOfRole(grant.binding.roleRef, grant.binding.metadata.namespace);
       if (typeof rules === 'string') problems.push(rules);
       else if (rules.some((rule) => ruleCovers(rule, action))) {
-        return { allowed: true, reason: `RBAC: allowed by ${described(grant)}` };
+        return { allowed: true, reason: `RBAC: allowed by ${describe(grant)}` };
       }
     }
     // A kube-apiserver puts the name of the authorizer first if the action is denied.
@@ -221,7 +221,7 @@ const textOf = oncePerObject((rule: PolicyRule) =>
   JSON.stringify(rule, Object.keys(rule).toSorted()),
 );
 
-function described({ binding, subject }: Grant): string {
+function describe({ binding, subject }: Grant): string {
   const { metadata, roleRef } = binding;
   const { namespace } = metadata;
   const [kind, name] = namespace

@@ -95,7 +95,7 @@ export class ServiceAccountTokens {
       nbf: issued,
       sub: `system:serviceaccount:${namespace}:${name}`,
     };
-    const text = `${encoded({ alg: 'ES256', kid: this.#key.id, typ: 'JWT' })}.${encoded(claims)}`;
+    const text = `${encode({ alg: 'ES256', kid: this.#key.id, typ: 'JWT' })}.${encode(claims)}`;
     return `${text}.${toBase64Url(this.#key.sign(text))}`;
   }
 
@@ -214,7 +214,7 @@ function userOf({ jti, sub, 'kubernetes.io': claim }: Claims): User {
 /** Audiences of a token request without any. */
 export const DEFAULT_AUDIENCES: readonly string[] = [API_AUDIENCE];
 
-function encoded(value: object): string {
+function encode(value: object): string {
   return toBase64Url(JSON.stringify(value));
 }
 

@@ -53,7 +53,7 @@ const NAMESPACES = ['default', 'kube-node-lease', 'kube-public', 'kube-system'].
 let bootstrapObjects: readonly BootstrapObject[] | undefined;
 
 /** Parsed once: tests create hundreds of servers. */
-function parsed(line: string): BootstrapObject {
+function parseLine(line: string): BootstrapObject {
   const end = line.indexOf(' ');
   const object = JSON.parse(line.slice(end + 1)) as BootstrapObject['object'];
   const [version = '', group = ''] = object.apiVersion.split('/').reverse();
@@ -67,7 +67,7 @@ function parsed(line: string): BootstrapObject {
  */
 export function createBootstrapObjects({ store, registry, clock, uid }: Backend): void {
   const creationTimestamp = timestamp(clock.now());
-  bootstrapObjects ??= [...BOOTSTRAP.trim().split('\n'), ...OF_CONTROLLERS].map(parsed);
+  bootstrapObjects ??= [...BOOTSTRAP.trim().split('\n'), ...OF_CONTROLLERS].map(parseLine);
   for (const { group, version, plural, object } of [...NAMESPACES, ...bootstrapObjects]) {
     const definition = registry.find(group, version, plural);
     if (!definition) continue;

@@ -61,7 +61,7 @@ export class CrdConverter {
     const version = apiVersionOf(definition, storageVersion);
     if (object.apiVersion === version) return object;
     const schema = versionSchemas?.[storageVersion];
-    const converted = pruned(await this.convert(object, definition, version), schema);
+    const converted = pruneObject(await this.convert(object, definition, version), schema);
     return schema ? applyDefaults(converted, schema) : converted;
   }
 
@@ -90,7 +90,8 @@ export class CrdConverter {
       const results = await this.#convert(batch, definition, version);
       for (const [index, object] of batch.entries()) {
         const result = results[index];
-        if (result) definition.conversion.converted.set(object, pruned(result, definition.schema));
+        if (result)
+          definition.conversion.converted.set(object, pruneObject(result, definition.schema));
       }
     }
   }
@@ -209,7 +210,7 @@ const IDENTITY = [
 ] as const;
 
 /** Removes the fields that the schema does not declare. Defaults are those of the stored version. */
-function pruned(object: ApiObject, schema: JsonSchema | undefined): ApiObject {
+function pruneObject(object: ApiObject, schema: JsonSchema | undefined): ApiObject {
   if (schema) prune(object, schema);
   return object;
 }

@@ -1,6 +1,6 @@
 import { publishedSchema, schemaName } from '../schema/builtin-schemas.ts';
 import type { ResourceDefinition } from '../objects/resource-definition.ts';
-import { described } from './descriptions.ts';
+import { describeSchema } from './descriptions.ts';
 import type { Descriptions } from './descriptions.ts';
 import type { JsonSchema } from '../../api/json-schema.ts';
 
@@ -71,7 +71,7 @@ export function componentsOf(
     if (found.has(name)) continue;
     const schema = publishedSchema(name);
     if (!schema) throw new Error(`no schema named ${name}`);
-    found.set(name, described(schema, descriptions[name] ?? {}));
+    found.set(name, describeSchema(schema, descriptions[name] ?? {}));
     for (const reference of referencesOf(schema)) pending.push(reference);
   }
   return new Map([...found].sort(([a], [b]) => (a < b ? -1 : 1)));

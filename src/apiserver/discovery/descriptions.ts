@@ -17,7 +17,7 @@ export function loadDescriptions(): Promise<Descriptions> {
 }
 
 /** Returns a published schema with the descriptions of its type and its fields. */
-export function described(schema: JsonSchema, descriptions: TypeDescriptions): JsonSchema {
+export function describeSchema(schema: JsonSchema, descriptions: TypeDescriptions): JsonSchema {
   const { '': description, ...ofFields } = descriptions;
   const properties = Object.entries(schema.properties ?? {}).map(([name, field]) => {
     const text = Object.hasOwn(ofFields, name) ? ofFields[name] : undefined;

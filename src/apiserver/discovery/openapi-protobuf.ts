@@ -43,13 +43,13 @@ function varint(value: number): Uint8Array {
 
 const tag = (number: number, type: number): Uint8Array => varint(number * 8 + type);
 
-function delimited(number: number, bytes: Uint8Array, output: Output): void {
+function writeDelimited(number: number, bytes: Uint8Array, output: Output): void {
   output.push(tag(number, WIRE_BYTES), varint(bytes.byteLength), bytes);
 }
 
 /** A string, a boolean or an integer that is not negative. */
 function scalar(number: number, value: unknown, output: Output): void {
-  if (typeof value === 'string' && value !== '') delimited(number, utf8Bytes(value), output);
+  if (typeof value === 'string' && value !== '') writeDelimited(number, utf8Bytes(value), output);
   if (value === true) output.push(tag(number, VARINT), Uint8Array.of(1));
   if (typeof value === 'number' && value > 0) output.push(tag(number, VARINT), varint(value));
 }
@@ -73,7 +73,7 @@ function yamlText(value: unknown): string {
 
 /** Appends what `write` writes as a field. */
 function part(number: number, output: Output, write: (part: Output) => void): void {
-  delimited(number, bytesOf(write), output);
+  writeDelimited(number, bytesOf(write), output);
 }
 
 function nested(type: Message): Field {

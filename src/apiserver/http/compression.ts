@@ -21,7 +21,7 @@ function compressible(
   response: HttpResponse,
   { headers }: Pick<HttpRequest, 'headers'>,
 ): HttpResponse | Promise<HttpResponse> {
-  return acceptsGzip(headers['accept-encoding']) ? compressed(response) : response;
+  return acceptsGzip(headers['accept-encoding']) ? compress(response) : response;
 }
 
 /** Returns a watch compressed if the client accepts it: each piece by itself, so that an idle watch needs no memory. */
@@ -74,7 +74,7 @@ function acceptsGzip(header: string | undefined): boolean {
 }
 
 /** Reads the body up to the threshold; compresses it if there is more. */
-async function compressed(response: HttpResponse): Promise<HttpResponse> {
+async function compress(response: HttpResponse): Promise<HttpResponse> {
   const { body } = response;
   if (body instanceof CompleteBody && body.byteLength <= GZIP_THRESHOLD) return response;
   const chunks = response.body[Symbol.asyncIterator]();

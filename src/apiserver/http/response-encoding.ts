@@ -64,11 +64,11 @@ export function prettyPrint(
   response: HttpResponse,
   request: Pick<HttpRequest, 'path' | 'headers'>,
 ): HttpResponse {
-  return isForPeople(request) ? indented(response) : response;
+  return isForPeople(request) ? indentBody(response) : response;
 }
 
 /** Returns JSON indented by two spaces and without a final newline, as `json.MarshalIndent` in Go. */
-export function indented(response: HttpResponse): HttpResponse {
+export function indentBody(response: HttpResponse): HttpResponse {
   const isJson = response.headers['content-type']?.startsWith(JSON_TYPE);
   return isJson ? { ...response, body: indentedBody(response.body) } : response;
 }

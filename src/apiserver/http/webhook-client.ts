@@ -68,7 +68,7 @@ export class WebhookClient implements WebhookCaller {
       return await withinTimeout({ clock, timeoutMs, signal }, async (limit) => {
         if (!run) return this.#post(client, url, target, { ...review, request }, limit);
         const response = await rejectOnAbort(Promise.resolve(run(request)), limit);
-        return { ...review, response: { uid: request.uid, ...encoded(response) } };
+        return { ...review, response: { uid: request.uid, ...encodeResponse(response) } };
       });
     } catch (error) {
       if (error instanceof WebhookCallError || signal?.aborted) throw error;
@@ -108,7 +108,7 @@ export class WebhookClient implements WebhookCaller {
     const { statusCode = 0 } = incoming;
     if (statusCode < 200 || statusCode > 299)
       throw new WebhookCallError(failureOf(statusCode, text));
-    return parsed(text);
+    return parseReview(text);
   }
 
   /**
@@ -180,7 +180,7 @@ async function textOf(incoming: IncomingMessage): Promise<string> {
   return Buffer.concat(chunks).toString();
 }
 
-function parsed(text: string): JsonObject {
+function parseReview(text: string): JsonObject {
   try {
     const review: unknown = JSON.parse(text);
     requireShallow(review);
@@ -257,7 +257,7 @@ const OTHER_FAILURES: ReadonlyMap<string, string> = new Map([
 ]);
 
 /** The response of a function, with its patch as in JSON. */
-function encoded(response: Readonly<JsonObject>): Readonly<JsonObject> {
+function encodeResponse(response: Readonly<JsonObject>): Readonly<JsonObject> {
   const { patch } = response;
   if (!Array.isArray(patch)) return response;
   const base64 = Buffer.from(JSON.stringify(patch)).toString('base64');

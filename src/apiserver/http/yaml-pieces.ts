@@ -47,7 +47,7 @@ function* mapping(value: JsonObject, pieceWeight: number): Generator<string, voi
     }
     yield name.replace(/ null\n$/, '\n');
     const indentation = Array.isArray(member) ? '' : '  ';
-    for (const piece of piecesOf(member, pieceWeight)) yield indented(piece, indentation);
+    for (const piece of piecesOf(member, pieceWeight)) yield indent(piece, indentation);
   }
 }
 
@@ -63,7 +63,7 @@ function* sequence(
     }
     let isFirst = true;
     for (const piece of piecesOf(item, pieceWeight)) {
-      const lines = indented(piece, '  ');
+      const lines = indent(piece, '  ');
       yield isFirst ? `- ${lines.slice(2)}` : lines;
       isFirst = false;
     }
@@ -94,6 +94,6 @@ function* batches<T>(
 }
 
 /** Empty lines, which only texts have, are not indented. */
-function indented(lines: string, indentation: string): string {
+function indent(lines: string, indentation: string): string {
   return indentation === '' ? lines : lines.replaceAll(/(?<=^|\n)(?=[^\n])/g, indentation);
 }

@@ -228,7 +228,7 @@ class Inspection {
   #unexpected(where: string): SyntaxProblem {
     const code = this.#text.codePointAt(this.#at);
     if (code === undefined) return new SyntaxProblem('unexpected end of JSON input');
-    return new SyntaxProblem(`invalid character ${quoted(firstByte(code))} ${where}`);
+    return new SyntaxProblem(`invalid character ${quoteCharacter(firstByte(code))} ${where}`);
   }
 }
 
@@ -237,7 +237,7 @@ function isDigit(character: string): boolean {
 }
 
 /** A character in single quotes, as Go shows it. */
-function quoted(character: string): string {
+function quoteCharacter(character: string): string {
   if (character === "'") return "'\\''";
   return character === '"' ? "'\"'" : `'${goQuote(character).slice(1, -1)}'`;
 }

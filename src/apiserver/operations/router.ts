@@ -67,14 +67,14 @@ export async function answerCall(
   requireWriteOptions(call);
   try {
     await pause(call);
-    return await rendered(await operation(call), call);
+    return await render(await operation(call), call);
   } finally {
     turns.end(request);
   }
 }
 
 /** Returns an answer with its object in the requested representation. */
-async function rendered(answer: Answer, call: Call): Promise<RenderedAnswer> {
+async function render(answer: Answer, call: Call): Promise<RenderedAnswer> {
   const { backend, definition, representation } = call;
   if (answer.kind === 'list') await backend.converter.prepare(answer.state.objects, definition);
   const { encoding = 'json' } = representation;

@@ -81,14 +81,14 @@ function storedBytes(definition: ResourceDefinition, object: StoredObject): numb
 /** Returns the size of the transaction that stores a value if its key has not changed. */
 function transactionBytes(key: number, value: number, previous?: StoredObject): number {
   const revision = previous ? varintLength(Number(previous.metadata.resourceVersion)) : 1;
-  const compare = delimited(2 + delimited(key) + 1 + revision);
-  const put = delimited(delimited(delimited(key) + delimited(value)));
+  const compare = delimitedSize(2 + delimitedSize(key) + 1 + revision);
+  const put = delimitedSize(delimitedSize(delimitedSize(key) + delimitedSize(value)));
   // If it has changed, an update reads the present object.
-  const get = previous ? delimited(delimited(delimited(key))) : 0;
+  const get = previous ? delimitedSize(delimitedSize(delimitedSize(key))) : 0;
   return compare + put + get;
 }
 
 /** Length of a field with `length` bytes and a small number. */
-function delimited(length: number): number {
+function delimitedSize(length: number): number {
   return delimitedLength(1, length);
 }

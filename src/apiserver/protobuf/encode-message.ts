@@ -17,7 +17,7 @@ export function encodeMessage(type: MessageType, object: JsonObject, writer: Wir
     const value = field.name === undefined ? object : object[field.name];
     switch (field.label) {
       case 'list':
-        for (const item of reversed(value)) writeValue(number, field.type, item, writer);
+        for (const item of reverse(value)) writeValue(number, field.type, item, writer);
         break;
       case 'map':
         if (isRecord(value)) writeMap(number, field, value, writer);
@@ -29,7 +29,7 @@ export function encodeMessage(type: MessageType, object: JsonObject, writer: Wir
   }
 }
 
-function reversed(value: unknown): readonly unknown[] {
+function reverse(value: unknown): readonly unknown[] {
   return Array.isArray(value) ? value.toReversed() : [];
 }
 

@@ -22,7 +22,7 @@ import { messageOfKind } from '../protobuf/protobuf-body.ts';
 import { withoutZeroValues } from '../protobuf/zero-values.ts';
 import { compareText, isRecord } from '../../util/values.ts';
 import type { JsonObject } from '../../util/json-value.ts';
-import { MAX_REPORTED, pruned, prunedValue } from '../schema/pruning.ts';
+import { MAX_REPORTED, pruneCopy, prunedValue } from '../schema/pruning.ts';
 import type { GoKind } from './unmarshal-problem.ts';
 import { endsDecoding, isOutOfRange, unmarshalProblem } from './unmarshal-problem.ts';
 import { validateValues } from '../schema/validate.ts';
@@ -355,12 +355,12 @@ function prunedBody(
   body: Record<string, unknown>,
   identity: Pick<ApiObject, 'apiVersion' | 'kind'>,
   { custom, schema, group, kind, versionSchemas = {} }: ResourceDefinition,
-): ReturnType<typeof pruned> {
-  if (!custom) return schema ? pruned(body, schema) : { value: body, dropped: [] };
+): ReturnType<typeof pruneCopy> {
+  if (!custom) return schema ? pruneCopy(body, schema) : { value: body, dropped: [] };
   const [own, version = ''] = identity.apiVersion.split('/');
   if (own !== group || identity.kind !== kind) return { value: body, dropped: [] };
   const ofVersion = Object.hasOwn(versionSchemas, version) ? versionSchemas[version] : undefined;
-  return pruned(body, ofVersion ?? {}, {
+  return pruneCopy(body, ofVersion ?? {}, {
     metadata: objectMetaSchema(),
     decoded: (metadata) =>
       metadataProblem(metadata) === undefined

@@ -49,7 +49,7 @@ export function parseTarget(path: string): Target {
   const pathname = at < 0 ? path : path.slice(0, at);
   try {
     return {
-      segments: segmentsOf(decoded(pathname)),
+      segments: segmentsOf(decode(pathname)),
       query: new URLSearchParams(at < 0 ? '' : path.slice(at + 1)),
       endsWithSlash: pathname.endsWith('/'),
     };
@@ -60,7 +60,7 @@ export function parseTarget(path: string): Target {
 }
 
 /** As in Go, an escaped slash separates segments like any other. */
-function decoded(pathname: string): string {
+function decode(pathname: string): string {
   return pathname.includes('%') ? decodeURIComponent(pathname) : pathname;
 }
 

@@ -15,10 +15,10 @@ import type { JsonObject } from '../../util/json-value.ts';
  * @throws {NestingError} if the value is nested too deeply
  */
 export function applyDefaults<T>(value: T, schema: JsonSchema, keepsNulls: boolean = false): T {
-  return defaulted(value, schema, keepsNulls, 0) as T;
+  return withDefaults(value, schema, keepsNulls, 0) as T;
 }
 
-function defaulted(
+function withDefaults(
   value: unknown,
   schema: JsonSchema,
   keepsNulls: boolean,
@@ -30,7 +30,7 @@ function defaulted(
   const { items } = schema;
   if (!items) return value;
   return mapItems(value as unknown[], (item) =>
-    defaulted(
+    withDefaults(
       item === null && !items.nullable && items.default !== undefined ? items.default : item,
       items,
       keepsNulls,
@@ -46,7 +46,7 @@ function defaultedObject(
   depth: number,
 ): JsonObject {
   const complete = (value: unknown, field: JsonSchema) =>
-    defaulted(value, field, keepsNulls, depth);
+    withDefaults(value, field, keepsNulls, depth);
   const draft = new CopyOnWrite(object);
   for (const key of Object.keys(object)) {
     const value = object[key];

@@ -29,7 +29,7 @@ export function prune(
   schema: JsonSchema,
   options: PruneOptions = {},
 ): string[] {
-  const { value, dropped } = pruned(object, schema, options);
+  const { value, dropped } = pruneCopy(object, schema, options);
   if (value !== object) {
     for (const key of Object.keys(object)) {
       if (Object.hasOwn(value, key)) setOwn(object, key, value[key]);
@@ -40,7 +40,7 @@ export function prune(
 }
 
 /** Does the same as `prune` without a change of `object`. */
-export function pruned(
+export function pruneCopy(
   object: JsonObject,
   schema: JsonSchema,
   options: PruneOptions = {},

@@ -77,7 +77,7 @@ export function fieldColumn(
 }
 
 /** `deployments.apps`, or the name alone in the core group. */
-export function qualified(name: string, group: string): string {
+export function qualifiedName(name: string, group: string): string {
   return group ? `${name}.${group}` : name;
 }
 

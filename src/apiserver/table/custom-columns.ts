@@ -82,10 +82,10 @@ function isColumnType(type: string): type is TableColumn['type'] {
 }
 
 /** Bounded, because CRDs are created and deleted at runtime. */
-const paths = new Memo(1000, parsed);
+const paths = new Memo(1000, parsePath);
 
 /** The parsed path; undefined if it does not parse. */
-function parsed(jsonPath: string): JsonPath | undefined {
+function parsePath(jsonPath: string): JsonPath | undefined {
   try {
     return parseJsonPath(jsonPath);
   } catch (error) {

@@ -95,14 +95,14 @@ function sums(): Overload[] {
 
 function isSorted(values: List): Result {
   for (let index = 1; index < values.size; index++) {
-    const order = ordered(values.at(index - 1), values.at(index));
+    const order = orderOf(values.at(index - 1), values.at(index));
     if (order instanceof EvaluationError) return order;
     if (order > 0) return false;
   }
   return true;
 }
 
-function ordered(a: Result, b: Result): number | EvaluationError {
+function orderOf(a: Result, b: Result): number | EvaluationError {
   if (a instanceof EvaluationError) return a;
   return b instanceof EvaluationError ? b : compare(a, b);
 }
@@ -111,7 +111,7 @@ function extreme(values: List, sign: 1 | -1, name: string): Result {
   if (values.size === 0) return new EvaluationError(`${name} called on empty list`);
   let best = values.at(0);
   for (const value of values) {
-    const order = ordered(value, best);
+    const order = orderOf(value, best);
     if (order instanceof EvaluationError) return order;
     if (order * sign > 0) best = value;
   }
@@ -133,7 +133,7 @@ export function sortBy(values: List, keys: List): Result {
   const pairs = Array.from(values, (value, index) => [value, keys.at(index)] as const);
   let failure: EvaluationError | undefined;
   pairs.sort(([, a], [, b]) => {
-    const order = ordered(a, b);
+    const order = orderOf(a, b);
     if (order instanceof EvaluationError) {
       failure ??= order;
       return 0;

@@ -190,11 +190,11 @@ function comparisons(): Overload[] {
       ),
     ),
     global('_==_', [A, A], BOOL, equals, cost),
-    global('_!=_', [A, A], BOOL, (a, b, meter) => negated(equals(a, b, meter)), cost),
+    global('_!=_', [A, A], BOOL, (a, b, meter) => negate(equals(a, b, meter)), cost),
   ];
 }
 
-function negated(equal: boolean | EvaluationError): Result {
+function negate(equal: boolean | EvaluationError): Result {
   return equal instanceof EvaluationError ? equal : !equal;
 }
 

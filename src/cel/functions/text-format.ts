@@ -136,7 +136,7 @@ function wholeNumber(value: Value): bigint | undefined {
 /** Formats a number in US English style: digits in groups of three. */
 function fixedText(value: number, precision: number): string {
   if (!Number.isFinite(value)) return Number.isNaN(value) ? 'NaN' : value > 0 ? '∞' : '-∞';
-  const [whole = '', fraction] = rounded(Math.abs(value), precision).split('.');
+  const [whole = '', fraction] = round(Math.abs(value), precision).split('.');
   const grouped = whole.replace(/\d(?=(?:\d{3})+$)/g, '$&,');
   return `${value < 0 ? '-' : ''}${grouped}${fraction === undefined ? '' : `.${fraction}`}`;
 }
@@ -145,7 +145,7 @@ function fixedText(value: number, precision: number): string {
 const ALL_DIGITS = 100;
 
 /** Rounds the exact binary value; ties go to the even digit. */
-function rounded(value: number, precision: number): string {
+function round(value: number, precision: number): string {
   if (value >= 1e21)
     return String(BigInt(value)) + (precision > 0 ? `.${'0'.repeat(precision)}` : '');
   const up = value.toFixed(precision);
@@ -177,11 +177,11 @@ function hexText(value: Value, whole: bigint | undefined): string {
 function plainText(value: Value): string | EvaluationError {
   if (typeof value === 'string') return value;
   if (value instanceof ListValue) {
-    return together(Array.from(value, nested), (items) => `[${items.join(', ')}]`);
+    return together(Array.from(value, formatNested), (items) => `[${items.join(', ')}]`);
   }
   if (isDictionary(value)) {
     const members = Array.from(value.keys(), (key) =>
-      together([nested(key), nested(value.get(key) ?? null)], (pair) => pair.join(':')),
+      together([formatNested(key), formatNested(value.get(key) ?? null)], (pair) => pair.join(':')),
     );
     return together(members, (texts) => `{${texts.sort().join(', ')}}`);
   }
@@ -194,7 +194,7 @@ function plainText(value: Value): string | EvaluationError {
 }
 
 /** Formats a value inside a list or a map. */
-function nested(value: Result): string | EvaluationError {
+function formatNested(value: Result): string | EvaluationError {
   if (value instanceof EvaluationError) return value;
   const problem = clauseProblem('s', typeNameOf(value));
   if (problem !== undefined) return new EvaluationError(problem);

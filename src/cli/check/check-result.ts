@@ -36,7 +36,11 @@ export function allPassed(results: readonly CheckResult[]): boolean {
 export function formatResults(results: readonly CheckResult[]): string[] {
   const [head = '', ...lines] = columnLines([
     ['CHECK', 'RESULT', 'DETAIL'],
-    ...results.map(({ check, result, detail }) => [visible(check), shown(result), visible(detail)]),
+    ...results.map(({ check, result, detail }) => [
+      visible(check),
+      wordOf(result),
+      visible(detail),
+    ]),
   ]);
   const table = lines.flatMap((line, at) => {
     const { next = [] } = results[at] ?? {};
@@ -59,7 +63,7 @@ function verdict(results: readonly CheckResult[]): string {
 }
 
 /** Capitals make a failure visible in a long table without colours. */
-function shown(result: CheckResult['result']): string {
+function wordOf(result: CheckResult['result']): string {
   return result === 'failed' ? 'FAILED' : result;
 }
 

@@ -75,9 +75,9 @@ async function writeProgram(folder: string, name: string, main: string): Promise
   const script = isWindows
     ? `@set "NODE_COMPILE_CACHE=${inBatch(cache)}"\r\n@"${inBatch(process.execPath)}" "${inBatch(main)}" ${name} %*\r\n`
     : `#!/bin/sh
-export NODE_COMPILE_CACHE=${quoted(cache)}
-[ "$*" != --help ] || exec cat ${quoted(join(folder, `${name}.help`))}
-exec ${quoted(process.execPath)} ${quoted(main)} ${name} "$@"
+export NODE_COMPILE_CACHE=${quote(cache)}
+[ "$*" != --help ] || exec cat ${quote(join(folder, `${name}.help`))}
+exec ${quote(process.execPath)} ${quote(main)} ${name} "$@"
 `;
   const file = join(folder, isWindows ? `${name}.cmd` : name);
   await writeFile(file, script);
@@ -90,7 +90,7 @@ function inBatch(path: string): string {
 }
 
 /** Quotes a word for a POSIX shell. */
-function quoted(word: string): string {
+function quote(word: string): string {
   return `'${word.replaceAll("'", String.raw`'\''`)}'`;
 }
 

@@ -116,7 +116,7 @@ export class Kubectl {
     const options = { propagationPolicy: 'Background', signal } as const;
     await client.delete(resource, this.#at(resource, name), options);
     const where = resource.namespaced ? ` from ${namespace} namespace` : '';
-    this.#print([`${qualified(resource)} "${name}" deleted${where}`]);
+    this.#print([`${qualify(resource)} "${name}" deleted${where}`]);
   }
 
   /** `kubectl get counts,pods` */
@@ -220,13 +220,13 @@ function singularOf({ kind }: Resource): string {
 }
 
 /** Returns a kind as kubectl prints it: `pod`, `count.demo.mark8s.io`. */
-function qualified(resource: Resource): string {
+function qualify(resource: Resource): string {
   return `${singularOf(resource)}${resource.group && `.${resource.group}`}`;
 }
 
 /** Returns an object as kubectl prints it: `pod/web-0`. */
 function titleOf(resource: Resource, name: string): string {
-  return `${qualified(resource)}/${name}`;
+  return `${qualify(resource)}/${name}`;
 }
 
 function isTable(answer: unknown): answer is Table {

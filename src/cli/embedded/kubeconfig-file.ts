@@ -52,7 +52,7 @@ export async function readOwnKubeconfig(
 ): Promise<OwnKubeconfig | undefined> {
   const text = await textOf(path);
   if (text === undefined) return undefined;
-  const document = parsed(text);
+  const document = parseEntry(text);
   const clusters = entriesOf(document, 'clusters').filter(hasExtension);
   if (clusters.length === 0 && !text.startsWith(`${MARKER}\n`)) {
     throw new UsageError(
@@ -112,7 +112,7 @@ export async function writeKubeconfig(
     }
     await writePrivately(keyFile, `${KEY_MARKER}\n${authority.privateKeyPem}`, key !== undefined);
   }
-  const document = merged(own?.document ?? {}, marked(kubeconfig));
+  const document = merge(own?.document ?? {}, withMark(kubeconfig));
   await writePrivately(target, `${MARKER}\n${stringify(document)}`, own !== undefined);
   return target;
 }
@@ -171,7 +171,7 @@ function isIssued({ certificatePem, privateKeyPem }: Certificate, authority: Cer
   }
 }
 
-function marked(kubeconfig: object): Entry {
+function withMark(kubeconfig: object): Entry {
   const extensions = [{ name: EXTENSION, extension: { provider: 'crd-controller' } }];
   const document: Entry = { ...kubeconfig };
   return {
@@ -183,7 +183,7 @@ function marked(kubeconfig: object): Entry {
 }
 
 /** Entries of `own` replace those of the same name, except a namespace that the user set. */
-function merged(former: Entry, own: Entry): Entry {
+function merge(former: Entry, own: Entry): Entry {
   const list = (key: string) => {
     const entries = entriesOf(own, key);
     const names = new Set(entries.map(({ name }) => name));
@@ -197,7 +197,7 @@ function merged(former: Entry, own: Entry): Entry {
   return { ...former, ...own, clusters: list('clusters'), users: list('users'), contexts };
 }
 
-function parsed(text: string): Entry {
+function parseEntry(text: string): Entry {
   try {
     const document: unknown = parse(text, { logLevel: 'silent' });
     return isRecord(document) ? document : {};

@@ -40,7 +40,7 @@ export function logValue(
   value: unknown,
   longest: number = LONGEST_TEXT,
 ): LogValue | undefined {
-  return shown(name, value, { longest, members: MOST_MEMBERS }, 0);
+  return boundedField(name, value, { longest, members: MOST_MEMBERS }, 0);
 }
 
 /** A secret can start before the cut and end after it. Secrets up to this length are recognised. */
@@ -62,7 +62,12 @@ interface Bounds {
   members: number;
 }
 
-function shown(name: string, value: unknown, bounds: Bounds, level: number): LogValue | undefined {
+function boundedField(
+  name: string,
+  value: unknown,
+  bounds: Bounds,
+  level: number,
+): LogValue | undefined {
   switch (typeof value) {
     case 'undefined':
       return undefined;
@@ -120,7 +125,7 @@ function shownObject(value: object, bounds: Bounds, level: number): LogValue {
     const list: LogValue[] = [];
     for (const element of value) {
       if (bounds.members-- <= 0) return [...list, '…'];
-      list.push(shown('', element, bounds, level + 1) ?? null);
+      list.push(boundedField('', element, bounds, level + 1) ?? null);
     }
     return list;
   }
@@ -139,7 +144,7 @@ function shownMembers(
       break;
     }
     const name = logText(String(key));
-    const value = shown(name, member, bounds, level + 1);
+    const value = boundedField(name, member, bounds, level + 1);
     if (value !== undefined) members.push([name, value]);
   }
   return Object.fromEntries(members);

@@ -85,12 +85,12 @@ export function installationDocuments(
     const { path } = file;
     const texts = file.text.split(/^---\n/m);
     if (namespaces.length === 0 || !isRoleOfControllers(file)) {
-      return texts.map((text) => ({ path, text: edited(text, edits) }));
+      return texts.map((text) => ({ path, text: applyEdits(text, edits) }));
     }
     // Events about the Lease are created in its namespace.
     const own = isEvents(file) ? [options.namespace ?? systemNamespace(program)] : [];
     return [...new Set([...own, ...namespaces])].flatMap((namespace) =>
-      texts.map((text) => ({ path, text: edited(text, [...edits, asRole(namespace)]) })),
+      texts.map((text) => ({ path, text: applyEdits(text, [...edits, asRole(namespace)]) })),
     );
   });
   if (!webhooks) return documents;
@@ -158,7 +158,7 @@ const GENERATED = { ...FORMAT, aliasDuplicateObjects: false };
 type Edit = (document: Document) => void;
 
 /** Returns the modified text, or the original text if nothing changed. */
-function edited(text: string, edits: readonly Edit[]): string {
+function applyEdits(text: string, edits: readonly Edit[]): string {
   if (edits.length === 0) return text;
   const document = parseDocument(text);
   const asWritten = document.toString(FORMAT);

@@ -3,7 +3,7 @@ import { messageOf } from '../../util/values.ts';
 import { ProgramMonitor } from './program-monitor.ts';
 import type { KeyPageData } from './key-page.ts';
 import { Keyboard } from './keyboard.ts';
-import { currentPage, pressed, START } from './model.ts';
+import { currentPage, press, START } from './model.ts';
 import type { TopState } from './model.ts';
 import { renderScreen } from './render.ts';
 import type { Drawn } from './render.ts';
@@ -152,7 +152,7 @@ class LiveView {
     if (key === 'suspend') return this.onSuspend();
     if (key === 'redraw') return this.reopen();
     const before = currentPage(this.#state).id;
-    const next = pressed(this.#state, key, this.#drawn);
+    const next = press(this.#state, key, this.#drawn);
     if (!next) return this.quit();
     const isResumed = this.#state.isPaused && !next.isPaused;
     this.#state = next;

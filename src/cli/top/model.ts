@@ -57,7 +57,7 @@ export function currentPage({ pages }: TopState): PageState {
 }
 
 /** Returns the tables with the filter and the order that the user chose. */
-export function arranged(tables: readonly TopTable[], page: PageState): TopTable[] {
+export function arrangeTables(tables: readonly TopTable[], page: PageState): TopTable[] {
   const wanted = page.filter.toLowerCase();
   return tables.map((table) => {
     const rows = table.rows.filter(({ cells }) =>
@@ -68,7 +68,7 @@ export function arranged(tables: readonly TopTable[], page: PageState): TopTable
     if (!sort) return { ...table, rows, nothing };
     const direction = isDescending(table, sort) ? -1 : 1;
     const sorted = rows.toSorted(
-      (a, b) => direction * compared(a.cells[sort.column] ?? '', b.cells[sort.column] ?? ''),
+      (a, b) => direction * compareCells(a.cells[sort.column] ?? '', b.cells[sort.column] ?? ''),
     );
     const mark = direction === 1 ? '▲' : '▼';
     const columns = table.columns.map((column, at) =>
@@ -86,7 +86,7 @@ function isDescending(
   return (columns[column]?.isNumber ?? false) !== isReverse;
 }
 
-function compared(a: Cell, b: Cell): number {
+function compareCells(a: Cell, b: Cell): number {
   const [one, other] = [valueOf(a), valueOf(b)];
   // Equal infinities have no difference.
   if (one !== undefined && other !== undefined) return one === other ? 0 : one - other;
@@ -119,9 +119,9 @@ export function selectedAt({ id, rows }: TopTable, { tables }: PageState): numbe
 }
 
 /** Returns the state after a key was pressed; undefined if the user quits. */
-export function pressed(state: TopState, key: Key, shown: Shown): TopState | undefined {
+export function press(state: TopState, key: Key, shown: Shown): TopState | undefined {
   if (key === 'interrupt') return undefined;
-  if (state.prompt) return typed(state, state.prompt, key);
+  if (state.prompt) return typeKey(state, state.prompt, key);
   if (state.isHelp) return { ...state, isHelp: false };
   const page = currentPage(state);
   const isBack = ['escape', 'q', 'Q', 'backspace'].includes(key);
@@ -141,13 +141,13 @@ export function pressed(state: TopState, key: Key, shown: Shown): TopState | und
       return { ...state, prompt: { kind: 'key', text: '' } };
     default:
       return page.id.kind === 'key'
-        ? withPage(state, { scroll: scrolled(page.scroll, key, shown) })
-        : moved(state, key, shown);
+        ? withPage(state, { scroll: scroll(page.scroll, key, shown) })
+        : moveSelection(state, key, shown);
   }
 }
 
 /** Edits the prompt. A filter has an effect while it is typed. */
-function typed(
+function typeKey(
   state: TopState,
   { kind, text }: NonNullable<TopState['prompt']>,
   key: Key,
@@ -200,13 +200,13 @@ function distance(key: Key, page: number): number {
   }
 }
 
-function scrolled(from: number, key: Key, { lines, height }: Shown): number {
+function scroll(from: number, key: Key, { lines, height }: Shown): number {
   const to = Math.min(from, lines - height) + distance(key, Math.max(1, height - 1));
   return Math.max(0, Math.min(to, lines - height));
 }
 
 /** Moves in the tables, sorts them, and opens a row. */
-function moved(state: TopState, key: Key, { tables, height }: Shown): TopState {
+function moveSelection(state: TopState, key: Key, { tables, height }: Shown): TopState {
   const page = currentPage(state);
   const table = focusedTable(tables, page);
   if (!table) return state;
@@ -223,7 +223,7 @@ function moved(state: TopState, key: Key, { tables, height }: Shown): TopState {
     }
     case 'tab':
     case 'backTab':
-      return focused(state, tables, table, key === 'tab' ? 1 : -1);
+      return focusTable(state, tables, table, key === 'tab' ? 1 : -1);
     case 'right':
     case '>':
     case 'left':
@@ -239,15 +239,15 @@ function moved(state: TopState, key: Key, { tables, height }: Shown): TopState {
     default: {
       const by = distance(key, Math.max(1, Math.floor(height / 2)));
       if (by === 0) return state;
-      if (at + by < 0 && by === -1) return crossed(state, tables, table, -1);
-      if (at + by >= table.rows.length && by === 1) return crossed(state, tables, table, 1);
-      return selected(state, table, Math.max(0, Math.min(at + by, table.rows.length - 1)));
+      if (at + by < 0 && by === -1) return crossTables(state, tables, table, -1);
+      if (at + by >= table.rows.length && by === 1) return crossTables(state, tables, table, 1);
+      return select(state, table, Math.max(0, Math.min(at + by, table.rows.length - 1)));
     }
   }
 }
 
 /** Moves over the first or last row of a table to the next table with rows, if there is one. */
-function crossed(
+function crossTables(
   state: TopState,
   tables: readonly TopTable[],
   table: TopTable,
@@ -257,10 +257,10 @@ function crossed(
   const rest = step === 1 ? tables.slice(at + 1) : tables.slice(0, at).reverse();
   const next = rest.find(({ rows }) => rows.length > 0);
   if (!next) return state;
-  return selected(withPage(state, { focus: next.id }), next, step === 1 ? 0 : next.rows.length - 1);
+  return select(withPage(state, { focus: next.id }), next, step === 1 ? 0 : next.rows.length - 1);
 }
 
-function focused(
+function focusTable(
   state: TopState,
   tables: readonly TopTable[],
   table: TopTable,
@@ -271,7 +271,7 @@ function focused(
   return withPage(state, { focus: next.id });
 }
 
-function selected(state: TopState, table: TopTable, at: number): TopState {
+function select(state: TopState, table: TopTable, at: number): TopState {
   const row: Row | undefined = table.rows[at];
   if (!row) return state;
   const known = currentPage(state).tables[table.id];

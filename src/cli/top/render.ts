@@ -6,7 +6,7 @@ import type { Span } from './grid.ts';
 import { helpLines, hintLine } from './help.ts';
 import { keyPage } from './key-page.ts';
 import type { KeyPageData } from './key-page.ts';
-import { arranged, currentPage, focusedTable, selectedAt, START } from './model.ts';
+import { arrangeTables, currentPage, focusedTable, selectedAt, START } from './model.ts';
 import type { PageState, Shown, TopState } from './model.ts';
 import { tablesOf } from './tables.ts';
 import type { PageId, TopTable } from './tables.ts';
@@ -52,7 +52,7 @@ export function renderScreen(
   const page = currentPage(state);
   const head = [...headOf(view), ...titleOf(page.id)];
   const room = Math.max(0, height - head.length - 1);
-  const tables = arranged(tablesOf(view.program, page.id), page);
+  const tables = arrangeTables(tablesOf(view.program, page.id), page);
   const lines = page.id.kind === 'key' ? keyPage(key, width) : [];
   const from = Math.max(0, Math.min(page.scroll, lines.length - (room - 1)));
   const body = state.isHelp

@@ -140,7 +140,7 @@ function keys(keys: readonly KeyView[]): TopTable {
       id: `${state} ${key}`,
       cells: [
         key,
-        styled(
+        cellOf(
           STATES[
             stateOf(
               state,
@@ -151,7 +151,7 @@ function keys(keys: readonly KeyView[]): TopTable {
         ),
         number(forMs, forMs === undefined ? '' : durationCell(forMs)),
         number(dueInMs, dueInMs === undefined ? '' : durationCell(dueInMs)),
-        styled(why(causes), causes.some(({ text }) => RETRY.test(text)) ? 'alarm' : 'plain'),
+        cellOf(why(causes), causes.some(({ text }) => RETRY.test(text)) ? 'alarm' : 'plain'),
       ],
     })),
     nothing: 'no key is queued or running',
@@ -173,7 +173,7 @@ function attention({ attention, status }: ProgramView): TopTable[] {
   const rows = attention.map(({ controller, key, problem, since, message }) => {
     const style = PROBLEM_STYLES[problem];
     const when = since === undefined ? '' : moment(since, nowMs);
-    const cells = [key, controller, styled(PROBLEMS[problem], style), when, message];
+    const cells = [key, controller, cellOf(PROBLEMS[problem], style), when, message];
     return { ...keyRow(controller, key), cells };
   });
   if (rows.length === 0) return [];
@@ -249,11 +249,11 @@ function informers({ status }: ProgramView): TopTable {
           id,
           cells: [
             name,
-            styled(hasSynced ? state : `${state}, not synced`, styleOf(informer)),
+            cellOf(hasSynced ? state : `${state}, not synced`, styleOf(informer)),
             number(stateForMs, roughly(stateForMs)),
             count(objects),
             number(inactiveMs, `${roughly(inactiveMs)} ago`),
-            styled(error, 'alarm'),
+            cellOf(error, 'alarm'),
           ],
         };
       }),
@@ -310,7 +310,7 @@ function slowest({ slowest }: Pick<ProgramView, 'slowest'>): TopTable {
         key,
         controller,
         number(tookMs, durationCell(tookMs)),
-        styled(result, resultStyle(result)),
+        cellOf(result, resultStyle(result)),
         why(causes),
       ],
     })),
@@ -332,7 +332,7 @@ function why(causes: readonly Cause[]): string {
   return causes.map(formatCause).join('; ');
 }
 
-function styled(text: string, style: Style): Cell {
+function cellOf(text: string, style: Style): Cell {
   return { text, style };
 }
 

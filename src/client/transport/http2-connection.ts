@@ -140,7 +140,7 @@ export class Http2Connection {
     beforeSend?.();
     const stream = this.#session.request(
       {
-        ...merged([...Object.entries(headers), ...this.#options.headers]),
+        ...mergeHeaders([...Object.entries(headers), ...this.#options.headers]),
         ':method': method,
         ':path': this.#prefix + path,
       },
@@ -203,7 +203,9 @@ function headersOf(
 }
 
 /** Converts headers to HTTP/2: lower-case names, with all values of a repeated name. */
-function merged(headers: readonly (readonly [name: string, value: string])[]): OutgoingHttpHeaders {
+function mergeHeaders(
+  headers: readonly (readonly [name: string, value: string])[],
+): OutgoingHttpHeaders {
   const all = new Map<string, string[]>();
   for (const [name, value] of headers) {
     const key = name.toLowerCase();

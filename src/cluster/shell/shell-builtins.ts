@@ -10,13 +10,13 @@ type Work = (characters: number) => void;
 export function echoOutput(args: readonly string[], work: Work): string {
   const [first] = args;
   if (first === '-n') return args.slice(1).join(' ');
-  if (first === '-e') return `${unescaped(args.slice(1).join(' '), work)}\n`;
+  if (first === '-e') return `${unescape(args.slice(1).join(' '), work)}\n`;
   return `${args.join(' ')}\n`;
 }
 
 /** Returns the output of `printf`, with `%s`, `%d` and `%%`. The format is repeated while there are arguments. */
 export function printfOutput([format = '', ...args]: readonly string[], work: Work): string {
-  const pieces = unescaped(format, work).split(/(%[sd%])/);
+  const pieces = unescape(format, work).split(/(%[sd%])/);
   const end = pieces.some((piece) => piece === '%s' || piece === '%d') ? args.length : 0;
   let text = '';
   let used = 0;
@@ -35,7 +35,7 @@ export function printfOutput([format = '', ...args]: readonly string[], work: Wo
 
 const ESCAPED: Readonly<Record<string, string>> = { n: '\n', t: '\t', r: '\r', '\\': '\\' };
 
-function unescaped(text: string, work: Work): string {
+function unescape(text: string, work: Work): string {
   work(PARSING * text.length);
   return text.replace(/\\([ntr\\])/g, (_, name: string) => ESCAPED[name] ?? '');
 }

@@ -34,7 +34,7 @@ export class TarReader {
     this.#bytes += chunk.length;
     const entries: TarEntry[] = [];
     if (this.#bytes < this.#needed) return entries;
-    const bytes = concatenated(this.#chunks, this.#bytes);
+    const bytes = concatenate(this.#chunks, this.#bytes);
     this.#needed = BLOCK;
     let at = 0;
     while (!this.#isComplete && at + BLOCK <= bytes.length) {
@@ -80,10 +80,10 @@ export function tarEntry({ path, bytes }: TarEntry, modifiedMs: number): Uint8Ar
   if (name.length <= 100) return block(name, bytes ? '0' : '5', bytes, modifiedMs);
   const link = block(new TextEncoder().encode('././@LongLink'), 'L', name, modifiedMs);
   const entry = block(name.subarray(0, 100), bytes ? '0' : '5', bytes, modifiedMs);
-  return concatenated([link, entry], link.length + entry.length);
+  return concatenate([link, entry], link.length + entry.length);
 }
 
-function concatenated(chunks: readonly Uint8Array[], length: number): Uint8Array {
+function concatenate(chunks: readonly Uint8Array[], length: number): Uint8Array {
   const all = new Uint8Array(length);
   let at = 0;
   for (const chunk of chunks) {

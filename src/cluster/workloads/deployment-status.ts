@@ -67,7 +67,7 @@ export function deploymentStatus(
     ...nonZero(numbers),
     ...(isCounted && { terminatingReplicas: total(({ status }) => status?.terminatingReplicas) }),
     conditions: [
-      ...merged(previous?.conditions, drafts, isProgress, nowMs),
+      ...merge(previous?.conditions, drafts, isProgress, nowMs),
       ...replicaFailure(owned, current),
     ],
   };
@@ -151,7 +151,7 @@ function progressing(
  * Returns the conditions with the drafts. As upstream, those of other controllers are kept, and a condition that
  * changes or progresses becomes the last one.
  */
-function merged(
+function merge(
   previous: DeepReadonly<Condition[]> = [],
   drafts: readonly ConditionDraft[],
   isProgress: boolean,

@@ -107,7 +107,7 @@ function messageOf(
   const slowed = `Syncs are postponed by up to ${formatDuration(HOT_LOOP_BACKOFF.maxMs)} until this stops.`;
   if (kind === 'selfFed') {
     const writers = owners.length > 0 ? owners : fieldManager === undefined ? [] : [fieldManager];
-    const as = writers.length > 0 ? ` (field manager ${quoted(writers)})` : '';
+    const as = writers.length > 0 ? ` (field manager ${quote(writers)})` : '';
     return `Each sync changes ${fields}${as}, and only that change triggers the next sync: ${often}. ${slowed}`;
   }
   if (kind === 'recreated') {
@@ -142,10 +142,10 @@ function changeOf(loop: HotLoop, owners: readonly string[], admission: Mutators)
 
 function othersOf({ fieldManager }: HotLoop, owners: readonly string[]): string {
   const others = owners.filter((owner) => owner !== fieldManager);
-  return others.length > 0 ? quoted(others) : 'another client';
+  return others.length > 0 ? quote(others) : 'another client';
 }
 
-function quoted(names: readonly string[]): string {
+function quote(names: readonly string[]): string {
   return names.map((name) => `"${name}"`).join(', ');
 }
 

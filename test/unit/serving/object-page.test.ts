@@ -5,7 +5,7 @@ import { keyOf } from '../../../src/api/object-key.ts';
 import type { KubernetesObject } from '../../../src/api/object.ts';
 import type { Resource } from '../../../src/api/resource.ts';
 import { groupResourceOf } from '../../../src/api/resource.ts';
-import { masked, objectPage } from '../../../src/serving/object-page.ts';
+import { maskSecret, objectPage } from '../../../src/serving/object-page.ts';
 import type { ObjectNode, ObjectReport, ShownEvent } from '../../../src/serving/object-page.ts';
 
 /** An object whose uid is its name. */
@@ -114,7 +114,7 @@ describe('the object page', () => {
     const secret = object(SECRETS, 'one', undefined, data);
     const pod = object(PODS, 'two', undefined, { spec: { apiKey: 'hunter2', env } });
     Object.assign(pod.metadata, { annotations, managedFields: [{ manager: 'hunter2' }] });
-    const text = JSON.stringify([masked(secret), masked(pod)]);
+    const text = JSON.stringify([maskSecret(secret), maskSecret(pod)]);
     assert.ok(!text.includes('hunter2'), text);
     assert.match(text, /"type":"Opaque".*"name":"HOME","value":"\/"/);
   });

@@ -1,4 +1,4 @@
-import { column, columns, numeric, qualified } from '../../table/column.ts';
+import { column, columns, numeric, qualifiedName } from '../../table/column.ts';
 import { apiGroupOf } from '../../../api/resource.ts';
 import { isRecord } from '../../../util/values.ts';
 import type { BuiltinKind } from '../shared/builtin-kind.ts';
@@ -17,7 +17,7 @@ export const CONTROLLER_REVISION: BuiltinKind = {
     column('Controller', 'Owner of the revision.', ({ metadata }) => {
       const owner = metadata.ownerReferences?.find(({ controller }) => controller);
       if (!owner) return '<none>';
-      return `${qualified(owner.kind.toLowerCase(), apiGroupOf(owner.apiVersion))}/${owner.name}`;
+      return `${qualifiedName(owner.kind.toLowerCase(), apiGroupOf(owner.apiVersion))}/${owner.name}`;
     }),
     numeric('Revision', 'revision', 'string'),
   ),

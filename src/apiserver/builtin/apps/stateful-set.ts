@@ -108,7 +108,7 @@ function validateStatefulSet(set: CheckedObject): void {
   spec.requireFormat('serviceName', 'dns1123Label');
   // The controller adds the volumes of the claims to the Pods, and their names in the DNS.
   const volumes = claims.map((claim) => ({ name: claim.in('metadata').text('name') }));
-  validateTemplate(completed(spec, volumes), 'StatefulSet');
+  validateTemplate(complete(spec, volumes), 'StatefulSet');
   const parts = ['readyReplicas', 'currentReplicas', 'updatedReplicas', 'availableReplicas'];
   validateReplicaStatus(set, parts, 'status.readyReplicas');
 }
@@ -129,7 +129,7 @@ function validateRolling(rolling: CheckedObject): void {
   if (most === 0 || most === '0%') rolling.invalid(field, 'cannot be 0');
 }
 
-function completed(
+function complete(
   { value: spec, path, errors }: CheckedObject,
   added: readonly { readonly name: string }[],
 ): CheckedObject {

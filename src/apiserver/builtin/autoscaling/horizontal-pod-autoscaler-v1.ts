@@ -28,7 +28,7 @@ function toStored<T extends StoredObject>(object: T): T {
   const extra = (field: Extra): unknown => {
     const text = annotations[ANNOTATIONS[field]];
     delete annotations[ANNOTATIONS[field]];
-    return text === undefined ? undefined : parsed(text);
+    return text === undefined ? undefined : parse(text);
   };
   const others = listOf(extra('metrics'));
   const metrics = [...others, ...(typeof cpu === 'number' ? [cpuMetric(cpu)] : [])];
@@ -110,7 +110,7 @@ function listOf(value: unknown): unknown[] {
 }
 
 /** The value of an annotation; one that is no JSON is ignored, as upstream ignores it. */
-function parsed(text: string): unknown {
+function parse(text: string): unknown {
   try {
     return JSON.parse(text);
   } catch (error) {

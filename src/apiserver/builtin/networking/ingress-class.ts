@@ -1,7 +1,7 @@
 import { objectIn, textIn } from '../../../util/json-value.ts';
 import { nameProblems } from '../../../api/object-names.ts';
 import type { CheckedObject } from '../../objects/checked-object.ts';
-import { AGE_COLUMN, NAME_COLUMN, column, field, qualified } from '../../table/column.ts';
+import { AGE_COLUMN, NAME_COLUMN, column, field, qualifiedName } from '../../table/column.ts';
 import type { BuiltinKind } from '../shared/builtin-kind.ts';
 import { requireDomainPath } from '../shared/domain-names.ts';
 
@@ -21,7 +21,7 @@ export const INGRESS_CLASS: BuiltinKind = {
     column('Parameters', 'Reference to more parameters.', (ingressClass) => {
       const parameters = objectIn(objectIn(ingressClass, 'spec'), 'parameters');
       if (!parameters) return '<none>';
-      const kind = qualified(textIn(parameters, 'kind'), textIn(parameters, 'apiGroup'));
+      const kind = qualifiedName(textIn(parameters, 'kind'), textIn(parameters, 'apiGroup'));
       return `${kind}/${textIn(parameters, 'name')}`;
     }),
     AGE_COLUMN,

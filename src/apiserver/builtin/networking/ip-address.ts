@@ -1,7 +1,7 @@
 import { objectIn, textIn } from '../../../util/json-value.ts';
 import type { CheckedObject } from '../../objects/checked-object.ts';
 import type { StoredObject } from '../../objects/resource-definition.ts';
-import { NAME_COLUMN, column, qualified } from '../../table/column.ts';
+import { NAME_COLUMN, column, qualifiedName } from '../../table/column.ts';
 import { ipProblem } from '../shared/addresses.ts';
 import type { BuiltinKind } from '../shared/builtin-kind.ts';
 
@@ -16,7 +16,7 @@ export const IP_ADDRESS: BuiltinKind = {
     column('ParentRef', 'Object that uses the address.', (address) => {
       const parent = objectIn(objectIn(address, 'spec'), 'parentRef');
       if (!parent) return '<none>';
-      const resource = qualified(textIn(parent, 'resource'), textIn(parent, 'group'));
+      const resource = qualifiedName(textIn(parent, 'resource'), textIn(parent, 'group'));
       return [resource.toLowerCase(), textIn(parent, 'namespace'), textIn(parent, 'name')]
         .filter((part) => part !== '')
         .join('/');

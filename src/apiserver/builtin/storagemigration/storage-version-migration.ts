@@ -1,5 +1,5 @@
 import { objectIn, textIn } from '../../../util/json-value.ts';
-import { NAME_COLUMN, column, qualified, trueCondition } from '../../table/column.ts';
+import { NAME_COLUMN, column, qualifiedName, trueCondition } from '../../table/column.ts';
 import type { BuiltinKind } from '../shared/builtin-kind.ts';
 import { STATUS_ONLY } from '../shared/builtin-kind.ts';
 
@@ -12,7 +12,7 @@ export const STORAGE_VERSION_MIGRATION: BuiltinKind = {
     { ...NAME_COLUMN, format: '' },
     column('Resource', 'Resource to migrate.', (migration) => {
       const resource = objectIn(objectIn(migration, 'spec'), 'resource');
-      return qualified(textIn(resource, 'resource'), textIn(resource, 'group'));
+      return qualifiedName(textIn(resource, 'resource'), textIn(resource, 'group'));
     }),
     column(
       'Status',

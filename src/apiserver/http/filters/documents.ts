@@ -12,7 +12,7 @@ import type { Registry } from '../../objects/registry.ts';
 import { methodNotAllowed } from '../../objects/status-error.ts';
 import { JSON_TYPE, requireMediaType } from '../../request/negotiation.ts';
 import type { Target } from '../../request/request-info.ts';
-import { indented, objectResponse, prettyPrint } from '../response-encoding.ts';
+import { indentBody, objectResponse, prettyPrint } from '../response-encoding.ts';
 import { jsonResponse, textResponse } from '../response.ts';
 import type { Filter } from './filter.ts';
 
@@ -53,11 +53,11 @@ async function documentAt(
     throw methodNotAllowed();
   }
   if (first === undefined)
-    return indented(jsonResponse(200, { paths: rootPaths(registry, deps.hasMetrics) }));
+    return indentBody(jsonResponse(200, { paths: rootPaths(registry, deps.hasMetrics) }));
   const { accept } = request.headers;
   if (first === 'version' && isAlone) {
     requireMediaType(accept, [JSON_TYPE]);
-    return indented(jsonResponse(200, versionInfo(deps.version)));
+    return indentBody(jsonResponse(200, versionInfo(deps.version)));
   }
   if (first === 'observed-rbac' && isAlone) {
     return textResponse(200, yamlOfRole(deps.observed.roleOf(target.query.get('user') ?? '')));

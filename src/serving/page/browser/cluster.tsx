@@ -1,5 +1,5 @@
 import type { ClusterReport, ShownRequest } from '../cluster-report.ts';
-import { counted, timeOfDay } from '../../words.ts';
+import { countText, timeOfDay } from '../../words.ts';
 import { EVENT_TABLE_COLUMNS } from './key.tsx';
 import { isFailure } from './monitor.ts';
 import { linkTo } from './route.ts';
@@ -68,7 +68,7 @@ function totalOf(objects: ClusterReport['objects']): number {
 function FaultsCard(props: { readonly report: ClusterReport; readonly setFault: SetFault }) {
   const state = (name: string) => props.report.faults[`/debug/faults/${name}`] ?? '0';
   const isArmed = state('fail-next-write') !== '0';
-  const times = (name: string) => `done ${counted(Number(state(name)), 'time')}`;
+  const times = (name: string) => `done ${countText(Number(state(name)), 'time')}`;
   const faults = [
     {
       title: isArmed ? 'Cancel' : 'Fail the next write',
@@ -122,7 +122,7 @@ function ObjectsCard({ report: { objects } }: { readonly report: ClusterReport }
       <Objects caption="Objects by kind" objects={objects.filter((kind) => !isSystem(kind))} />
       <details>
         <summary>
-          {counted(totalOf(system), 'object')} for access control, priorities and networks
+          {countText(totalOf(system), 'object')} for access control, priorities and networks
         </summary>
         <Objects caption="Objects for access control, priorities and networks" objects={system} />
       </details>

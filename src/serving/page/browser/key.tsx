@@ -5,7 +5,7 @@ import type { ObjectNode, ObjectReport, ShownEvent } from '../../object-page.ts'
 import type { CallView, SyncView } from '../../controller-view.ts';
 import type { WhyReport } from '../../queue-pages.ts';
 import {
-  counted,
+  countText,
   CONDITIONS,
   duration,
   foldSyncs,
@@ -95,7 +95,7 @@ function StateCard(props: {
   const last = history?.last.at(-1);
   const others = controllers.filter((other) => other !== state);
   const holder = owner?.isThisProcess ? 'this process' : owner?.holder || 'no process';
-  const remembered = history && `${counted(history.syncs, 'sync')}, ${history.failures} failed`;
+  const remembered = history && `${countText(history.syncs, 'sync')}, ${history.failures} failed`;
   return (
     <Card title={`Controller ${state.controller}`} class="full">
       <dl class="facts">
@@ -181,7 +181,7 @@ function Causes(props: { readonly causes: readonly Cause[]; readonly omitted: nu
           )}
         </li>
       ))}
-      {omitted > 0 && <li>and {counted(omitted, 'more cause')}</li>}
+      {omitted > 0 && <li>and {countText(omitted, 'more cause')}</li>}
     </ul>
   );
 }
@@ -218,7 +218,7 @@ function Sync(props: {
   const { reconcileID, startedAt, causes, attempt, delayedMs, queuedMs, end } = sync;
   const took = end ? duration(end.tookMs) : 'since then';
   const waits = sync.postponed.map(
-    ({ reason, times, ms }) => `; ${reason}: ${duration(ms)} (${counted(times, 'time')})`,
+    ({ reason, times, ms }) => `; ${reason}: ${duration(ms)} (${countText(times, 'time')})`,
   );
   return (
     <li>
@@ -250,7 +250,7 @@ function Sync(props: {
           <h4>API calls</h4>
           <DataTable caption="API calls" columns={CALL_COLUMNS} rows={sync.calls} nothing="None." />
           {sync.omittedCalls > 0 && (
-            <p class="note">and {counted(sync.omittedCalls, 'more call')}</p>
+            <p class="note">and {countText(sync.omittedCalls, 'more call')}</p>
           )}
         </div>
       </div>
@@ -295,7 +295,7 @@ export function ObjectCards(props: {
         <ul class="tree">
           <TreeItem node={tree} place={place} />
         </ul>
-        {omitted > 0 && <p class="note">and {counted(omitted, 'more object')}</p>}
+        {omitted > 0 && <p class="note">and {countText(omitted, 'more object')}</p>}
       </Card>
       <TableCard
         class="half"

@@ -2,7 +2,7 @@ import type { TargetedEvent } from 'preact';
 import type { KeysReport, ListedKey } from '../../key-list.ts';
 import {
   CONDITIONS,
-  counted,
+  countText,
   duration,
   isFailedResult,
   PROBLEMS,
@@ -217,7 +217,7 @@ export function KeysView(props: {
   const { query } = route;
   const set = (name: string) => (event: TargetedEvent<HTMLInputElement | HTMLSelectElement>) =>
     go(linkTo('keys', { ...query, [name]: event.currentTarget.value }));
-  const all = counted(report.keys.length, 'key');
+  const all = countText(report.keys.length, 'key');
   const shown = rows.length === report.keys.length ? all : `${rows.length} of ${all}`;
   const omitted = report.count - report.keys.length;
   return (

@@ -1,5 +1,5 @@
 import type { ObjectReport, ObjectsReport, FoundObject } from '../../object-page.ts';
-import { CONDITIONS, counted, moment } from '../../words.ts';
+import { CONDITIONS, countText, moment } from '../../words.ts';
 import { ConditionLine, ObjectCards } from './key.tsx';
 import { TONES } from './results.ts';
 import { linkTo, linkToKey } from './route.ts';
@@ -23,7 +23,7 @@ export function ObjectsView(props: {
     <div class="cards">
       <TableCard
         class="full"
-        caption={`${counted(count, 'object')}${shown}: ${what}`}
+        caption={`${countText(count, 'object')}${shown}: ${what}`}
         columns={columnsOf(route, nowMs)}
         rows={objects}
         keyOf={({ resource, key }) => `${resource} ${key}`}

@@ -3,7 +3,7 @@ import type { AttentionItem } from '../../attention.ts';
 import type { InformerStatus, ProcessStatus } from '../../debug-pages.ts';
 import type { Problem } from '../../verdict.ts';
 import {
-  counted,
+  countText,
   duration,
   mebibytes,
   moment,
@@ -323,7 +323,7 @@ function HistoryCard({ overview }: { readonly overview: Overview }) {
   const failures = steps.reduce((sum, step) => sum + step.failures, 0);
   const unready = steps.filter(({ sample }) => !sample.isReady).length;
   const label = [
-    counted(
+    countText(
       steps.reduce((sum, { successes }) => sum + successes, failures),
       'sync',
     ),

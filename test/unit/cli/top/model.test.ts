@@ -2,10 +2,10 @@ import assert from 'node:assert/strict';
 import { describe, it } from 'node:test';
 import type { Cell } from '../../../../src/cli/top/grid.ts';
 import {
-  arranged,
+  arrangeTables,
   currentPage,
   focusedTable,
-  pressed,
+  press,
   selectedAt,
   START,
 } from '../../../../src/cli/top/model.ts';
@@ -42,14 +42,14 @@ function ui(tables: readonly TopTable[] = TABLES, lines = 0) {
       return currentPage(current());
     },
     get shown() {
-      return arranged(it.tables, it.page);
+      return arrangeTables(it.tables, it.page);
     },
     get hasQuit() {
       return state === undefined;
     },
     press: (...keys: string[]) => {
       for (const key of keys) {
-        state = pressed(current(), key, { tables: it.shown, lines, height: 10 });
+        state = press(current(), key, { tables: it.shown, lines, height: 10 });
       }
       return it;
     },

@@ -1,7 +1,7 @@
 import assert from 'node:assert/strict';
 import { describe, it } from 'node:test';
 import type { KeyPageData } from '../../../../src/cli/top/key-page.ts';
-import { pressed, START } from '../../../../src/cli/top/model.ts';
+import { press, START } from '../../../../src/cli/top/model.ts';
 import { objectKey } from '../../../../src/api/object-key.ts';
 import { renderView, renderScreen } from '../../../../src/cli/top/render.ts';
 import type { ScreenSize } from '../../../../src/cli/top/render.ts';
@@ -181,7 +181,7 @@ describe('renderScreen', () => {
     const size = { width: 100, height: 30, ...more.size };
     let state = START;
     const draw = () => renderScreen(monitor.view(0), state, more.key, size, more.colour ?? false);
-    for (const key of keys) state = pressed(state, key, draw()) ?? assert.fail();
+    for (const key of keys) state = press(state, key, draw()) ?? assert.fail();
     const { text } = draw();
     assert.equal(text.length, size.height);
     return text;

@@ -4,7 +4,7 @@ import assert from 'node:assert/strict';
 import { describe, it } from 'node:test';
 import { roleOf } from '../../../../../src/serving/page/browser/election.ts';
 import {
-  counted,
+  countText,
   duration,
   foldSyncs,
   isFailedResult,
@@ -402,7 +402,7 @@ it('formats figures', () => {
     ['0', '<0.01', '0.50', '12.3', '123', '–'],
   );
   assert.deepEqual([percent(0.126), percent(undefined)], ['13 %', '–']);
-  assert.deepEqual([counted(1, 'key'), counted(2, 'key')], ['1 key', '2 keys']);
+  assert.deepEqual([countText(1, 'key'), countText(2, 'key')], ['1 key', '2 keys']);
 });
 
 it('shows times of day with two digits and milliseconds', () => {
