@@ -27,6 +27,7 @@ export interface TransportDeps {
 export class SteppedTransport {
   readonly #deps: TransportDeps;
   readonly #watches = new Set<AbortController>();
+  readonly #exchanges: Exchange[] = [];
   #isOpen = true;
 
   constructor(deps: TransportDeps) {
@@ -40,6 +41,7 @@ export class SteppedTransport {
   /** Breaks all connections, without a sign to the process. */
   cut(): void {
     this.#isOpen = false;
+    for (const exchange of this.#exchanges) exchange.leave();
     for (const watch of this.#watches) watch.abort(CUT);
     this.#deps.scheduler.withdrawAllOf(this.#deps.owner);
   }
@@ -50,6 +52,7 @@ export class SteppedTransport {
     const stale = this.#staleVersion(request, call);
     return new Promise((resolve, reject) => {
       const exchange = new Exchange(request, reject);
+      this.#exchanges.push(exchange);
       const send = (fault?: StepFault) => {
         if (fault === 'silence') this.#await(exchange);
         else if (fault === 'reset') reject(new ConnectionReset());
@@ -168,6 +171,7 @@ export class SteppedTransport {
 /** A request until its client has the response, or the end of the watch. */
 class Exchange {
   readonly #signal: AbortSignal | undefined;
+  #listeners: (() => void)[] = [];
   #reject: (error: unknown) => void;
   #withdraw: () => void = () => undefined;
 
@@ -182,8 +186,17 @@ class Exchange {
 
   onAbort(callback: (reason: unknown) => void): void {
     const signal = this.#signal;
-    if (signal?.aborted) callback(signal.reason);
-    else signal?.addEventListener('abort', () => callback(signal.reason), { once: true });
+    if (!signal) return;
+    if (signal.aborted) return callback(signal.reason);
+    const listener = () => callback(signal.reason);
+    this.#listeners.push(listener);
+    signal.addEventListener('abort', listener, { once: true });
+  }
+
+  /** Removes the listeners, which would keep a signal of `AbortSignal.any`, and so the process, in memory. */
+  leave(): void {
+    for (const listener of this.#listeners) this.#signal?.removeEventListener('abort', listener);
+    this.#listeners = [];
   }
 
   /** @param withdraw removes the pending step */
