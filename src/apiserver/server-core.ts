@@ -110,10 +110,10 @@ export class ServerCore {
       snapshot: () => this.#store.snapshot(),
       restore: (snapshot) => {
         dropWatches();
-        this.#store.restore(snapshot ?? { revision: 1, objects: new Map() });
-        crds.restored();
-        if (snapshot) rbac.restored();
-        else createMissingObjects();
+        const changed = this.#store.restore(snapshot ?? { revision: 1, objects: new Map() });
+        if (crds.dependsOn(changed)) crds.restored();
+        if (!snapshot) createMissingObjects();
+        else if (rbac.dependsOn(changed)) rbac.restored();
       },
     });
     const registry = this.#registry;

@@ -69,6 +69,13 @@ export class Rbac implements WriteObserver {
     this.#store = store;
   }
 
+  /** @param resources group and plural of each */
+  dependsOn(resources: ReadonlySet<string>): boolean {
+    return [CLUSTER_ROLES, ROLE_BINDINGS, CLUSTER_ROLE_BINDINGS].some(({ group, plural }) =>
+      resources.has(`${group}/${plural}`),
+    );
+  }
+
   /** Reads all bindings and aggregated roles, after a start or a restore. */
   restored(): void {
     this.#grants.clear();

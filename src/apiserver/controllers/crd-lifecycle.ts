@@ -36,6 +36,12 @@ const AT_ONCE = {
   dryRun: false,
 } as const;
 
+/** The resources from which the served ones follow. */
+const RESTORED_WITH = [
+  'apiextensions.k8s.io/customresourcedefinitions',
+  'apiregistration.k8s.io/apiservices',
+];
+
 /**
  * Handles writes to CRDs: accepts names, serves, updates and removes resources, and deletes the objects
  * of a deleted CRD.
@@ -69,6 +75,11 @@ export class CrdLifecycle implements WriteObserver {
     if (isCrd(definition)) this.#gone(object as StoredCrd);
     else if (definition.custom && definition.terminating) this.#finish(definition);
     else this.#register(registeredGroup(definition, object));
+  }
+
+  /** @param resources group and plural of each */
+  dependsOn(resources: ReadonlySet<string>): boolean {
+    return RESTORED_WITH.some((resource) => resources.has(resource));
   }
 
   /**

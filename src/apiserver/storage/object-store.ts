@@ -107,15 +107,17 @@ export class ObjectStore {
 
   /**
    * Replaces all objects by a snapshot. As after a restore of etcd, the revision is the snapshot's, and
-   * no watch can resume from an earlier one.
+   * no watch can resume from an earlier one. Returns the group and plural of each resource whose objects are others.
    */
-  restore({ revision, objects }: StoreSnapshot): void {
+  restore({ revision, objects }: StoreSnapshot): ReadonlySet<string> {
     this.#revision = revision;
     this.#compacted = revision;
+    const changed = new Set<string>();
     for (const [key, collection] of this.#collections) {
-      collection.restore(objects.get(key) ?? [], revision);
+      if (collection.restore(objects.get(key) ?? [], revision)) changed.add(key);
     }
     this.#log?.startFile(this.snapshot(), 'drop');
+    return changed;
   }
 
   /** Closes the log. With a log, no write is possible afterwards. */
@@ -320,12 +322,19 @@ export class Collection {
     this.history.record({ revision, object, previous, removed: true });
   }
 
-  /** Replaces all objects by `objects` with their resourceVersions, without a write. */
-  restore(objects: readonly StoredObject[], revision: number): void {
+  /**
+   * Replaces all objects by `objects` with their resourceVersions, without a write. Returns false if they are those that it
+   * has.
+   */
+  restore(objects: readonly StoredObject[], revision: number): boolean {
+    this.history.restart(revision);
+    const isKept = ({ metadata: { namespace, name } }: StoredObject, index: number) =>
+      this.get(namespace, name) === objects[index];
+    if (objects.length === this.#size && objects.every(isKept)) return false;
     this.#buckets.clear();
     this.#size = 0;
     for (const object of objects) this.add(object);
-    this.history.restart(revision);
+    return true;
   }
 
   /** Replaces each object by the result of `read`, without a write, after a schema change. */
