@@ -2,6 +2,7 @@ import type { KubernetesObject } from '../api/object.ts';
 import { keyOf } from '../api/object-key.ts';
 import { parseTarget, requestInfo } from '../apiserver/request/request-info.ts';
 import type { RequestInfo } from '../apiserver/request/request-info.ts';
+import { Memo } from '../util/memo.ts';
 import { isRecord } from '../util/values.ts';
 import type { HttpRequest } from '../util/http.ts';
 
@@ -30,7 +31,8 @@ export function apiCallOf(request: HttpRequest): ApiCall {
   const info = requestInfo(request.method, parseTarget(request.path));
   if (!info) return { info, isWrite, text: `${request.method} ${request.path}`, body };
   const { verb, resource, subresource, namespace } = info;
-  const name = info.name ?? (verb === 'create' ? nameOf(body()) : undefined);
+  const isNamed = info.name !== undefined || verb !== 'create' || typeof request.body !== 'string';
+  const name = isNamed ? info.name : createdNames.get(request.body);
   const path = [namespace, name].filter((part) => part !== undefined).join('/');
   const what = subresource === undefined ? resource : `${resource}/${subresource}`;
   return { info, isWrite, text: path === '' ? `${verb} ${what}` : `${verb} ${what} ${path}`, body };
@@ -55,10 +57,19 @@ function nameOf(object: KubernetesObject | undefined): string | undefined {
   return name ?? (generateName === undefined ? undefined : `${generateName}*`);
 }
 
+/** Number of texts that are remembered: most requests and events are those of the schedules before. */
+const REMEMBERED = 2000;
+
+const createdNames = new Memo(REMEMBERED, (body) => nameOf(objectIn(body)));
+const eventTexts = new Memo(REMEMBERED, textOfEvents);
+
 /** Describes the events in a piece of a watch: `ADDED default/web-0, BOOKMARK`. */
 export function describeEvents(chunk: Uint8Array): string {
-  return new TextDecoder()
-    .decode(chunk)
+  return eventTexts.get(new TextDecoder().decode(chunk));
+}
+
+function textOfEvents(lines: string): string {
+  return lines
     .split('\n')
     .filter((line) => line !== '')
     .map((line) => {

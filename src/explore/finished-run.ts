@@ -1,4 +1,5 @@
 import { createHash } from 'node:crypto';
+import type { KubernetesObject } from '../api/object.ts';
 import type { Deviation, Fault } from './faults.ts';
 import { comparisonOf } from './faults.ts';
 import type { FinalState } from './final-state.ts';
@@ -94,9 +95,15 @@ export function planOf(deviations: readonly Deviation[]): Plan {
   return (_, at, nth) => faults.get(`${at} #${nth}`);
 }
 
+/** Returns the text of an object without `managedFields`, half of it, which follow from the writes. */
+function contentOf(object: KubernetesObject): string {
+  const { managedFields: _, ...metadata } = object.metadata;
+  return JSON.stringify({ ...object, metadata });
+}
+
 function hashOf(trace: readonly TraceEntry[], changes: readonly ChangeRecord[]): string {
   const steps = trace.map(({ at, atMs, fault }) => `${atMs} ${at} ${fault ?? ''}`);
-  const writes = changes.map(({ by, verb, object }) => `${by} ${verb} ${JSON.stringify(object)}`);
+  const writes = changes.map(({ by, verb, object }) => `${by} ${verb} ${contentOf(object)}`);
   return createHash('sha256')
     .update([...steps, ...writes].join('\n'))
     .digest('hex');

@@ -20,9 +20,6 @@ export class Scheduler {
   #delayed = 0;
   /** Owners of requests without a response, until the client gives up. */
   readonly #silent = new Map<object, string>();
-  /** Steps that were postponed. They are not postponed again. */
-  readonly #postponed = new WeakSet<Step>();
-  readonly #postedMs = new WeakMap<Step, number>();
 
   /** Whether steps other than timers are pending. */
   get isBusy(): boolean {
@@ -32,7 +29,7 @@ export class Scheduler {
 
   /** Whether a step can run before the next timer. */
   get isReady(): boolean {
-    return this.#ready.some((step) => this.#isRunnable(step)) || this.#late.length > 0;
+    return [...this.#ready, ...this.#late].some((step) => this.#isRunnable(step));
   }
 
   /** Returns the next action, if it can run now. */
@@ -42,12 +39,7 @@ export class Scheduler {
 
   post(step: Step): void {
     this.#ready.push(step);
-    this.#postedMs.set(step, this.time.elapsedMs);
-  }
-
-  /** Returns when the step became possible. */
-  postedMs(step: Step): number {
-    return this.#postedMs.get(step) ?? this.time.elapsedMs;
+    step.postedMs = this.time.elapsedMs;
   }
 
   /** Holds the steps and timers of a participant for a minute. Requests that it has sent still arrive. */
@@ -57,7 +49,7 @@ export class Scheduler {
 
   /** Runs the step as the next one of its owner. */
   putBack(step: Step): void {
-    this.#postponed.add(step);
+    step.isPostponed = true;
     this.#ready.unshift(step);
   }
 
@@ -86,27 +78,23 @@ export class Scheduler {
 
   /** Takes the next step other than a timer. */
   take(): Step | undefined {
-    if (this.#ready.length === 0) {
-      this.#ready = this.#late;
+    if (!this.#ready.some((step) => this.#isRunnable(step))) {
+      this.#ready.push(...this.#late);
       this.#late = [];
     }
     const index = this.#ready.findIndex((step) => this.#isRunnable(step));
     return index < 0 ? undefined : this.#ready.splice(index, 1)[0];
   }
 
-  wasPostponed(step: Step): boolean {
-    return this.#postponed.has(step);
-  }
-
   /** Runs the step after all others that are ready. */
   postpone(step: Step): void {
-    this.#postponed.add(step);
+    step.isPostponed = true;
     this.#late.push(step);
   }
 
   /** Runs the step ten seconds later, unless `isAlive` is false then. */
   delay(step: Step, isAlive: () => boolean): void {
-    this.#postponed.add(step);
+    step.isPostponed = true;
     this.#delayed++;
     this.time.after('scheduler', DELAY_MS, () => {
       this.#delayed--;

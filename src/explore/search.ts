@@ -40,9 +40,11 @@ export function* search(
       if (!FORGETTING.has(fault)) continue;
       const start = run.trace.findIndex(({ fault: struck }) => struck !== undefined) + 1;
       const later = run.trace.slice(start, run.settledSteps);
+      // A postponed step is in the trace twice.
+      const isOther = ({ at, nth }: Deviation) => at !== deviation.at || nth !== deviation.nth;
       const near = deviationsIn(later.slice(0, NEAR_STEPS), STALENESS.filter(isSelected));
-      for (const second of near) yield planOf([deviation, second]);
-      const others = deviationsIn(later, SECOND.filter(isSelected));
+      for (const second of near.filter(isOther)) yield planOf([deviation, second]);
+      const others = deviationsIn(later, SECOND.filter(isSelected)).filter(isOther);
       pairs.push(...others.map((second) => [deviation, second]));
     }
   }
@@ -54,11 +56,27 @@ export function* search(
   }
 }
 
-/** Returns each fault in each step in which it has an effect. */
+/** Returns each fault in each step in which it has an effect, and another one than in the step before. */
 function deviationsIn(trace: readonly TraceEntry[], faults: readonly Fault[]): Deviation[] {
-  return trace.flatMap(({ step, at, nth }) =>
-    faults.flatMap((fault) => (isApplicable(fault, step) ? [{ fault, at, nth }] : [])),
+  return trace.flatMap((entry, index) =>
+    faults.flatMap((fault) => {
+      const { step, at, nth } = entry;
+      const isNew = isApplicable(fault, step) && !isKnown(fault, entry, trace[index - 1]);
+      return isNew ? [{ fault, at, nth }] : [];
+    }),
   );
+}
+
+/**
+ * Returns whether a fault leads to a schedule that is known. A step that overtakes nothing cannot be late. A crash forgets what
+ * a process has just received, and the requests that it sent therefore.
+ */
+function isKnown(fault: Fault, entry: TraceEntry, before: TraceEntry | undefined): boolean {
+  if (fault === 'late') return entry.isAlone;
+  if (fault !== 'crash' || !before) return false;
+  const { kind, owner } = before.step;
+  const isReceived = kind === 'response' || kind === 'event';
+  return isReceived && owner === entry.step.owner && before.atMs === entry.atMs;
 }
 
 /** Rejects a request several times in a row: one rejection is often repaired by the next event. */

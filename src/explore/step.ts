@@ -27,6 +27,10 @@ export interface Step {
   readonly call?: ApiCall | undefined;
   /** Whether faults can strike here. */
   readonly isFaulty: boolean;
+  /** When it became possible. */
+  postedMs?: number;
+  /** Whether it was postponed. It is not postponed again. */
+  isPostponed?: boolean;
   /** Runs the step, or a variant of it. */
   run(fault?: StepFault): void;
 }

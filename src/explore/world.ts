@@ -56,6 +56,8 @@ export interface TraceEntry {
   readonly fault: Fault | undefined;
   /** Number of writes before it. */
   readonly writes: number;
+  /** Whether no other step could run instead. */
+  readonly isAlone: boolean;
 }
 
 /** Decides what goes wrong in a step that faults can strike. */
@@ -265,20 +267,21 @@ export class World {
     const { kind, owner, label } = step;
     const at = `${owner}: ${label}`;
     let fault: Fault | undefined;
-    const isFirst = !this.scheduler.wasPostponed(step);
+    const isFirst = step.isPostponed !== true;
     const nth = (this.#counts.get(at) ?? 0) + (isFirst ? 1 : 0);
     if (isFirst) this.#counts.set(at, nth);
     if (step.isFaulty && isFirst) fault = plan(step, at, nth);
     if (fault && COPYING.has(fault)) this.#hasCopies = true;
     const [atMs, writes] = [this.elapsedMs, this.history.changes.length];
-    this.#trace.push({ step, at, nth, atMs, fault, writes });
+    const isAlone = !this.scheduler.isReady;
+    this.#trace.push({ step, at, nth, atMs, fault, writes, isAlone });
     const isHeartbeat = kind === 'event' && label.endsWith(': BOOKMARK');
     if (!isHeartbeat && !(step.call && isBackground(step.call))) this.#lastActivityMs = atMs;
     const targets = this.#processes.filter(({ name }) => name === owner || kind === 'end');
     const runs = await this.#strike(fault, step, targets, plan);
     if (!runs) return;
     this.history.writer = owner;
-    this.history.sentMs = this.scheduler.postedMs(step);
+    this.history.sentMs = step.postedMs ?? this.elapsedMs;
     step.run(isStepFault(fault) ? fault : this.#trouble(step));
   }
 
