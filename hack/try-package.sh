@@ -71,6 +71,8 @@ npm test 2>&1 | grep -E '^ℹ (pass|fail)'
 npm run --silent types && echo "init: types ok"
 npm run --silent generate -- --check && echo "init: generated modules are fresh"
 npm run --silent rbac -- --check && echo "init: roles are exact"
+npm run --silent chart | grep -c '^dist/chart/templates/' | sed 's/^/init: templates of the chart: /'
+npm run --silent dashboard >/dev/null && npm run --silent dashboard -- --check
 # The same with kinds in TypeScript.
 "$crd_controller" init Page --group=acme.org --schema=ts --dir=../kinds >/dev/null
 ln -s "$PWD/node_modules" ../kinds/node_modules
