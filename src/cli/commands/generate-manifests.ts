@@ -17,7 +17,7 @@ import type { OptionValues } from '../flags/option.ts';
 import type { GENERATE_OPTIONS } from '../flags/options.ts';
 import type { CommandContext } from '../program/program.ts';
 import { definitionsIn, importModule, MODULE } from './generate.ts';
-import { readTemplate } from './init.ts';
+import { readTemplate } from '../project/template-files.ts';
 
 type Flags = Pick<OptionValues<typeof GENERATE_OPTIONS>, 'name' | 'deploy' | 'check'>;
 

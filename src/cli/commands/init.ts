@@ -8,55 +8,37 @@ import type { KindNames } from '../../codegen/kind-names.ts';
 import { goQuote } from '../../util/go-quote.ts';
 import { hasErrorCode, isRecord } from '../../util/values.ts';
 import { asRecord } from '../../codegen/schema.ts';
-import {
-  addition,
-  programNames,
-  scaffold,
-  TEMPLATE_PATHS,
-  WEBHOOK_CHANGES,
-  webhookAddition,
-} from '../../codegen/scaffold.ts';
-import type { Addition } from '../../codegen/scaffold.ts';
+import { changesOf, withStep } from '../../codegen/project-steps.ts';
+import type { ProjectStep, TemplateForm } from '../../codegen/project-steps.ts';
+import { programNames, scaffold, WEBHOOK_CHANGES } from '../../codegen/scaffold.ts';
 import {
   KINDS,
   KUSTOMIZATION,
   PROGRAM,
   SCAFFOLD_ACCOUNT,
   TEST_CLUSTER,
-  TYPESCRIPT_PATHS,
-  WEBHOOK_PATHS,
   WEBHOOKS,
 } from '../../codegen/template.ts';
 import type { ProgramNames, ProjectFiles } from '../../codegen/template.ts';
-import {
-  inCluster,
-  inTypeScript,
-  inVitest,
-  withWebhooks,
-} from '../../codegen/template-variants.ts';
-import { versionAddition, versionChanges } from '../../codegen/version-addition.ts';
+import { versionChanges } from '../../codegen/version-addition.ts';
 import type { CommandContext } from '../program/program.ts';
 import { EXIT_OK, onPath, UsageError } from '../common/errors.ts';
 import type { OptionValues } from '../flags/option.ts';
 import type { INIT_OPTIONS } from '../flags/options.ts';
 import { manifest, packageRoot } from '../program/package.ts';
+import { PROJECT_RECORD, readRecord, recordText } from '../project/project-record.ts';
+import { readTemplate } from '../project/template-files.ts';
+import { updateProject } from './init-update.ts';
 
 const PACKAGE = 'package.json';
-
-const TEMPLATE = new URL('examples/06-library/static-site/', packageRoot());
-/** Files of projects whose kinds are defined in TypeScript. */
-const TYPESCRIPT_TEMPLATE = new URL('examples/06-library/static-site-kind/', packageRoot());
-
-/** Files of projects with webhooks. */
-const WEBHOOK_TEMPLATE = new URL('examples/06-library/static-site-webhooks/', packageRoot());
 
 const DEFAULT_GROUP = 'example.com';
 
 type InitFlags = OptionValues<typeof INIT_OPTIONS>;
 
 /**
- * Creates the project of a controller for a new kind, or adds a kind to such a project. No existing file is
- * overwritten, and nothing is written if a file exists. A `package.json` with dependencies only, as
+ * Creates the project of a controller for a new kind, adds a kind to such a project, or updates it. No existing file is
+ * overwritten by the first two, and nothing is written if a file exists. A `package.json` with dependencies only, as
  * `npm install` writes it, is completed.
  *
  * @throws {UsageError} if a name is invalid, a file exists, or the project has no place for a further kind
@@ -67,6 +49,12 @@ export async function init(
   { print }: Pick<CommandContext, 'print'>,
 ): Promise<number> {
   const [kind, stray] = operands;
+  if (flags.update) {
+    if (kind !== undefined || flags.add)
+      throw new UsageError('--update takes neither a KIND nor --add: it updates the whole project');
+    return updateProject({ ...flags, print, dependency: (await dependency()).range });
+  }
+  if (flags['dry-run']) throw new UsageError('--dry-run requires --update');
   if (kind === undefined) throw new UsageError('init requires a KIND, as in: init StaticSite');
   if (stray !== undefined)
     throw new UsageError(`init takes one KIND: unexpected argument ${goQuote(stray)}`);
@@ -78,18 +66,21 @@ async function create(
   flags: InitFlags,
   print: (text: string) => void,
 ): Promise<number> {
-  const { group, plural, 'api-version': version, dir, name, schema, ...variant } = flags;
+  const { group, plural, 'api-version': version, dir, name } = flags;
   const { range, file } = await dependency();
   // Copied, so that the project can be built elsewhere.
   const isCopied = file !== undefined && resolve(file) !== resolve(dir, basename(file));
-  const template = await readTemplate(schema, variant);
-  const files = new Map(
-    asUsageError(() => {
-      const names = kindNames(kind, group || DEFAULT_GROUP, plural || undefined);
-      const program = programNames(name || `${names.kebab}-controller`);
-      return scaffold(template, { ...names, ...program, version }, range);
-    }),
-  );
+  const { schema, scope, webhooks } = flags;
+  const form = { schema, scope, webhooks, 'test-runner': flags['test-runner'] };
+  const template = await readTemplate(form);
+  const names = asUsageError(() => {
+    const kinds = kindNames(kind, group || DEFAULT_GROUP, plural || undefined);
+    return { ...kinds, ...programNames(name || `${kinds.kebab}-controller`), version };
+  });
+  const written = asUsageError(() => scaffold(template, names, range));
+  const steps: ProjectStep[] = [{ adds: 'project', names, form }];
+  const record = recordText({ version: manifest().version, steps, files: written });
+  const files = new Map([...written, [PROJECT_RECORD, record]]);
   const writing = writingTo(dir);
   const installed = await writing(() => installedIn(join(dir, PACKAGE)));
   if (installed)
@@ -142,15 +133,22 @@ async function add(
     ...program,
     version: isVersion ? version : (existing?.stored ?? version),
   };
-  const template = await readTemplate(schema, {
-    webhooks: webhooks || isVersion,
+  const form: TemplateForm = {
+    schema,
     scope: existing?.scope ?? scope,
+    webhooks: webhooks || isVersion,
     'test-runner': present.get(TEST_CLUSTER)?.includes("from 'vitest'") ? 'vitest' : 'node',
-  });
+  };
+  const template = await readTemplate(form);
+  const record = await readRecord(dir);
+  const steps: ProjectStep[] = [];
+  let recorded = record?.files ?? new Map<string, string>();
   const created = new Map<string, string>();
   const changed = new Map<string, string>();
-  const apply = (change: (texts: ProjectFiles) => Addition) => {
-    const made = asUsageError(() => change(new Map([...present, ...changed])));
+  const apply = (step: ProjectStep) => {
+    const made = asUsageError(() => changesOf(template, new Map([...present, ...changed]), step));
+    steps.push(step);
+    recorded = withStep(recorded, template, step, made);
     for (const [path, text] of made.created) created.set(path, text);
     for (const [path, text] of made.changed)
       if (present.get(path) !== text) changed.set(path, text);
@@ -161,15 +159,19 @@ async function add(
   };
   if (isVersion) {
     await read(versionChanges(names));
-    apply((texts) => versionAddition(template, texts, { names, former: existing.stored }));
-  } else if (!existing || !webhooks) apply((texts) => addition(template, texts, names));
+    apply({ adds: 'version', names, form, former: existing.stored });
+  } else if (!existing || !webhooks) apply({ adds: 'kind', names, form });
   if (webhooks) {
     await read(WEBHOOK_CHANGES);
     if (existsSync(join(dir, WEBHOOKS)))
       throw new UsageError(`The project has webhooks: declare those of ${kind} in ${WEBHOOKS}`);
-    apply((texts) => webhookAddition(template, texts, names));
+    apply({ adds: 'webhooks', names, form });
   }
   await requireAbsent(dir, [...created.keys()]);
+  if (record) {
+    const all = { version: record.version, steps: [...record.steps, ...steps], files: recorded };
+    changed.set(PROJECT_RECORD, recordText(all));
+  }
   await writeFiles(dir, new Map([...created, ...changed]), new Set(changed.keys()), print);
   const isGenerated = isVersion && schema === 'ts';
   print(`\nNext:\n\n${isGenerated ? '  npm run generate\n' : ''}  npm test`);
@@ -265,31 +267,6 @@ function withDependencies(
     ...(own !== undefined && { 'crd-controller': own }),
   };
   return `${JSON.stringify({ ...manifest, dependencies }, null, 2)}\n`;
-}
-
-/** Reads the files from which projects are created. */
-export async function readTemplate(
-  schema: InitFlags['schema'] = 'yaml',
-  {
-    webhooks = false,
-    scope,
-    'test-runner': testRunner,
-  }: Partial<Pick<InitFlags, 'webhooks' | 'scope' | 'test-runner'>> = {},
-): Promise<ProjectFiles> {
-  let template = await readFiles(TEMPLATE, TEMPLATE_PATHS);
-  if (schema === 'ts')
-    template = inTypeScript(template, await readFiles(TYPESCRIPT_TEMPLATE, TYPESCRIPT_PATHS));
-  if (webhooks) template = withWebhooks(template, await readFiles(WEBHOOK_TEMPLATE, WEBHOOK_PATHS));
-  if (scope === 'Cluster') template = inCluster(template);
-  return testRunner === 'vitest' ? inVitest(template) : template;
-}
-
-async function readFiles(folder: URL, paths: readonly string[]): Promise<ProjectFiles> {
-  return new Map(
-    await Promise.all(
-      paths.map(async (path) => [path, await readFile(new URL(path, folder), 'utf8')] as const),
-    ),
-  );
 }
 
 /** Returns the names of a program from the manifest of its ServiceAccount. */

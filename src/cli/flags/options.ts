@@ -338,6 +338,12 @@ export const INIT_OPTIONS = {
       add: booleanOption({
         help: 'Add the kind to a project that init created: files that exist stay as they are, except the lists of controllers and manifests. A kind that exists gets webhooks, or the version of --api-version with its conversion',
       }),
+      update: booleanOption({
+        help: 'Merge what this version of init would write into a project that a former version created. Files with conflicts get markers, as in git, and the exit code is 1',
+      }),
+      'dry-run': booleanOption({
+        help: 'With --update: print the changes as a patch, and write nothing',
+      }),
       webhooks: booleanOption({
         help: 'Add webhooks to the project: a function that sets defaults, one that validates, and their tests. With --add also to an existing project',
       }),

@@ -18,6 +18,11 @@ import { generate } from '../../../../src/cli/commands/generate.ts';
 import { dependency, init } from '../../../../src/cli/commands/init.ts';
 import { UsageError } from '../../../../src/cli/common/errors.ts';
 import { manifest } from '../../../../src/cli/program/package.ts';
+import {
+  PROJECT_RECORD,
+  readRecord,
+  recordText,
+} from '../../../../src/cli/project/project-record.ts';
 import { kindNames } from '../../../../src/codegen/kind-names.ts';
 import { programNames, scaffold, TEMPLATE_PATHS } from '../../../../src/codegen/scaffold.ts';
 
@@ -40,6 +45,8 @@ function newProject(context: TestContext) {
         name?: string;
         schema?: 'yaml' | 'ts';
         add?: boolean;
+        update?: boolean;
+        'dry-run'?: boolean;
         webhooks?: boolean;
         'test-runner'?: 'node' | 'vitest';
         scope?: 'Namespaced' | 'Cluster';
@@ -72,7 +79,7 @@ function newProject(context: TestContext) {
 test('creates the example for the kind of the example', async (context) => {
   const { files, read, run } = newProject(context);
   assert.equal(await run(['StaticSite']), 0);
-  const own = files().filter((path) => path !== '.gitignore');
+  const own = files().filter((path) => !['.gitignore', PROJECT_RECORD].includes(path));
   assert.deepEqual(
     own.map((path) => [path, read(path)]),
     own.map((path) => [path, readFileSync(join(EXAMPLE, path), 'utf8')]),
@@ -246,8 +253,9 @@ test('--add --webhooks adds what --webhooks does, to a project that was changed'
     writeFileSync(path, `${readFileSync(path, 'utf8')}// mine\n`);
     assert.equal(await grown.run(['Gateway'], { add: true, webhooks: true }), 0);
     assert.deepEqual(grown.files(), whole.files());
-    const isProgram = (file: string) => file === 'src/program.ts';
-    for (const file of whole.files().filter((file) => !isProgram(file)))
+    // The record has the steps.
+    const differ = new Set(['src/program.ts', PROJECT_RECORD]);
+    for (const file of whole.files().filter((each) => !differ.has(each)))
       assert.equal(grown.read(file), whole.read(file), file);
     const sorted = (text: string) => text.split('\n').toSorted().join('\n').trim();
     assert.equal(
@@ -502,16 +510,19 @@ test('--add adds a kind, and keeps all other text that the user changed', async 
   lines.length = 0;
   assert.equal(await run(['HTTPPolicy'], { add: true }), 0);
   const changed = files().filter((path) => before.get(path) !== read(path));
-  assert.deepEqual(changed, [
-    'deploy/crds/httppolicies.acme.org.yaml',
-    'deploy/kustomization.yaml',
-    'deploy/rbac/controllers/http-policy.yaml',
-    'samples/http-policy.yaml',
-    'src/controllers/http-policy.ts',
-    'src/generated/http-policy.ts',
-    'src/program.ts',
-    'test/http-policy.test.ts',
-  ]);
+  assert.deepEqual(
+    changed,
+    [
+      'deploy/crds/httppolicies.acme.org.yaml',
+      'deploy/kustomization.yaml',
+      'deploy/rbac/controllers/http-policy.yaml',
+      'samples/http-policy.yaml',
+      'src/controllers/http-policy.ts',
+      'src/generated/http-policy.ts',
+      'src/program.ts',
+      'test/http-policy.test.ts',
+    ].toSpliced(0, 0, PROJECT_RECORD),
+  );
   assert.deepEqual(
     lines.slice(0, -1).toSorted(),
     changed.map((path) => join(dir, path)),
@@ -579,4 +590,101 @@ test('--add changes nothing if the project has no place for the kind', async (co
   writeFileSync(join(dir, 'samples/route.yaml'), 'mine');
   await assert.rejects(run(['Route'], { add: true }), /Existing files are not overwritten.*route/);
   assert.equal(read('src/program.ts').includes('route'), false);
+});
+
+test('--update has nothing to do in a project of this version, also after additions', async (context) => {
+  for (const schema of ['yaml', 'ts'] as const) {
+    const { lines, run } = newProject(context);
+    const form = { schema, scope: 'Cluster', webhooks: true, 'test-runner': 'vitest' } as const;
+    assert.equal(await run(['Gateway'], form), 0);
+    assert.equal(await run(['Route'], { add: true }), 0);
+    assert.equal(await run(['Gateway'], { add: true, 'api-version': 'v1' }), 0);
+    lines.length = 0;
+    assert.equal(await run([], { update: true }), 0);
+    const [summary, ...others] = lines;
+    assert.match(summary ?? '', /^\d+ files unchanged; from version (\S+) to \1$/);
+    assert.deepEqual(others, []);
+  }
+});
+
+test('--update merges the changes since the version that wrote the project', async (context) => {
+  const { dir, files, lines, read, run } = newProject(context);
+  assert.equal(await run(['Gateway']), 0);
+  // Another kind, a version and webhooks, at different times.
+  assert.equal(await run(['Route'], { add: true }), 0);
+  assert.equal(await run(['Gateway'], { add: true, 'api-version': 'v1' }), 0);
+  const record = await readRecord(dir);
+  assert.ok(record);
+  const edit = (path: string, change: (text: string) => string) =>
+    writeFileSync(join(dir, path), change(read(path)));
+  /** Makes a text one of a former version, in the project and in the record. */
+  const base = new Map(record.files);
+  const age = (path: string, change: (text: string) => string) => {
+    const former = change(base.get(path) ?? '');
+    assert.notEqual(former, base.get(path), path);
+    base.set(path, former);
+    edit(path, change);
+  };
+  age('src/dev.ts', (text) => text.replace('systemClock,\n', ''));
+  age('src/main.ts', (text) => `${text}// former\n`);
+  age('src/program.ts', (text) => `// former\n${text}`);
+  age('test/cluster.ts', (text) => text.replace('new FakeClock()', 'formerClock()'));
+  base.delete('AGENTS.md');
+  rmSync(join(dir, 'AGENTS.md'));
+  writeFileSync(
+    join(dir, PROJECT_RECORD),
+    recordText({ version: '0.0.1', steps: record.steps, files: base }),
+  );
+  edit('src/dev.ts', (text) => `${text}// mine\n`);
+  edit('src/controllers/route.ts', (text) => `${text}// mine\n`);
+  edit('test/cluster.ts', (text) => text.replace('formerClock()', 'myClock()'));
+  rmSync(join(dir, 'samples/route.yaml'));
+  const before = new Map(files().map((path) => [path, read(path)]));
+
+  const expected = [
+    'new       AGENTS.md',
+    'deleted   samples/route.yaml (you deleted it: it stays deleted)',
+    'merged    src/dev.ts',
+    'updated   src/main.ts',
+    'updated   src/program.ts',
+    'conflict  test/cluster.ts',
+  ];
+  lines.length = 0;
+  assert.equal(await run([], { update: true, 'dry-run': true }), 1);
+  const [patch = '', ...planned] = lines;
+  assert.deepEqual(planned.slice(0, -1), expected);
+  for (const path of ['AGENTS.md', 'src/dev.ts', 'src/main.ts', 'src/program.ts'])
+    assert.match(patch, new RegExp(`^\\+\\+\\+ b/${path}$`, 'm'));
+  assert.deepEqual(new Map(files().map((path) => [path, read(path)])), before);
+
+  lines.length = 0;
+  assert.equal(await run([], { update: true }), 1);
+  assert.deepEqual(lines.slice(0, expected.length), expected);
+  assert.equal(read('src/dev.ts'), `${record.files.get('src/dev.ts')}// mine\n`);
+  for (const path of ['AGENTS.md', 'src/main.ts', 'src/program.ts'])
+    assert.equal(read(path), record.files.get(path), path);
+  assert.match(read('test/cluster.ts'), /^<<<<<<< yours\n.*myClock.*\n=======\n.*FakeClock/m);
+  assert.match(read('src/controllers/route.ts'), /mine/);
+  assert.deepEqual((await readRecord(dir))?.files, record.files);
+
+  await assert.rejects(
+    run([], { update: true }),
+    /^UsageError: Resolve the conflicts.*cluster\.ts/,
+  );
+  writeFileSync(join(dir, 'test/cluster.ts'), record.files.get('test/cluster.ts') ?? '');
+  assert.equal(await run([], { update: true }), 0);
+});
+
+test('--update needs the record of a project, and no newer version', async (context) => {
+  const { dir, run } = newProject(context);
+  await assert.rejects(run([], { update: true }), /^UsageError: .*json does not exist/);
+  await assert.rejects(run(['Gateway'], { update: true }), /^UsageError: --update takes neither/);
+  await assert.rejects(run(['Gateway'], { 'dry-run': true }), /^UsageError: --dry-run requires/);
+  assert.equal(await run(['Gateway']), 0);
+  const record = await readRecord(dir);
+  assert.ok(record);
+  writeFileSync(join(dir, PROJECT_RECORD), recordText({ ...record, version: '999.0.0' }));
+  await assert.rejects(run([], { update: true }), /^UsageError: .*written by crd-controller 999/);
+  writeFileSync(join(dir, PROJECT_RECORD), '{}');
+  await assert.rejects(run([], { update: true }), /^UsageError: .* is damaged/);
 });
