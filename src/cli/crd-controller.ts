@@ -136,8 +136,7 @@ const COMMANDS: readonly ProgramCommand[] = [
   }),
   programCommand({
     name: 'generate',
-    summary:
-      'Generate types of CRDs, CRDs of types, roles, manifests, a Helm chart and a dashboard',
+    summary: 'Generate types, CRDs, roles, manifests, charts, dashboards',
     description:
       'Write a TypeScript module for each kind and served version in the given files, or in the .yaml, .yml and .json files of the given folders: its types, and the resource descriptor for typed informers, listers and clients. For a TypeScript or JavaScript module, write the CustomResourceDefinition of each kind that it defines with customResource of crd-controller/schema. "generate rbac" runs the tests (npm test) and writes the ClusterRoles that their TestedRoles needed. "generate manifests" prints the manifests of a program for CRDs, and for the webhooks that a module exports. "generate helm" writes a Helm chart of the same manifests: those of the program that src/program.ts or another module exports, or those for CRDs. "generate dashboard" writes a Grafana dashboard with the metrics of the program, and its alerts, to deploy/monitoring.',
     operands: '[rbac|manifests|helm|dashboard] CRD.yaml...',
