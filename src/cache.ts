@@ -10,7 +10,7 @@ export type {
   HandlerRegistration,
 } from './cache/event-handler.ts';
 export type { IndexFunction, IndexFunctions } from './cache/indexer.ts';
-export type { InformerSetOptions } from './cache/informer-set.ts';
+export type { CacheSelection, InformerSetOptions } from './cache/informer-set.ts';
 export { Informer } from './cache/informer.ts';
 export type { InformerOptions } from './cache/informer.ts';
 export type {

@@ -57,6 +57,8 @@ export type { OwnedDraft } from './manager/owned-object.ts';
 export type { OwnedGraphResult, OwnedKindOptions } from './manager/owned-objects.ts';
 export { predicates } from './manager/predicate.ts';
 export type { Predicate } from './manager/predicate.ts';
+export { FlightRecorder } from './replay/flight-recorder.ts';
+export type { FlightRecorderOptions, RecordedProgram } from './replay/flight-recorder.ts';
 export { controllerManager, runControllers } from './manager/run-controllers.ts';
 export type {
   ControllerKit,

@@ -37,3 +37,4 @@ export type { LogFields } from './util/logger.ts';
 export { AbruptStop, isAbruptStop } from './util/runnable.ts';
 export type { AbruptStopKind } from './util/runnable.ts';
 export type { TextLoggerOptions } from './util/text-logger.ts';
+export type { ProgramTap } from './manager/program-tap.ts';

@@ -40,6 +40,12 @@ export type {
   FastCheckParameters,
   FastCheckProperty,
 } from './property/fast-check.ts';
+export { replay } from './replay/replay.ts';
+export type { ReplayOptions, ReplayReport } from './replay/replay.ts';
+export { RecordingError } from './replay/read-recording.ts';
+export { describeReport } from './replay/report.ts';
+export type { SyncDifference } from './replay/replayed-sync.ts';
+export type { FieldDifference, WriteDifference } from './replay/comparison.ts';
 export type { Certificate, CertificateAuthority, CertificateRequest } from './util/x509.ts';
 export { FakeClock, settle } from './util/fake-clock.ts';
 export { FakeFetch } from './util/fake-fetch.ts';

@@ -37,10 +37,11 @@ const mayImport: Record<string, readonly string[]> = {
   codegen: ['util', 'api'],
   crd: ['util', 'api'],
 };
-mayImport['index.ts'] = [...mayImport['manager']!, 'manager'];
-mayImport['controllers'] = mayImport['index.ts'];
-mayImport['cluster'] = mayImport['index.ts'];
-mayImport['explore'] = [...mayImport['index.ts'], 'apiserver', 'cluster'];
+mayImport['replay'] = [...mayImport['manager']!, 'manager'];
+mayImport['index.ts'] = [...mayImport['replay'], 'replay'];
+mayImport['controllers'] = mayImport['replay'];
+mayImport['cluster'] = mayImport['replay'];
+mayImport['explore'] = [...mayImport['replay'], 'apiserver', 'cluster'];
 mayImport['testing.ts'] = [
   'util',
   'api',
@@ -50,6 +51,7 @@ mayImport['testing.ts'] = [
   'codegen',
   'explore',
   'property',
+  'replay',
   'webhook',
 ];
 mayImport['controllers.ts'] = ['api', 'controllers'];

@@ -68,6 +68,18 @@ export interface InformerSetOptions extends ReflectorOptions {
    * @default false
    */
   readonly freeze?: boolean;
+  /**
+   * Called for each new informer before it runs.
+   * @default none
+   */
+  readonly onInformer?: ((informer: Informer, selection: CacheSelection) => void) | undefined;
+}
+
+/** The objects of an informer. */
+export interface CacheSelection extends TextSelection {
+  readonly resource: Resource;
+  readonly cluster?: string | undefined;
+  readonly metadataOnly: boolean;
 }
 
 const SET_OPTIONS: OptionNames<InformerSetOptions> = {
@@ -86,6 +98,7 @@ const SET_OPTIONS: OptionNames<InformerSetOptions> = {
   tweakListOptions: true,
   cluster: true,
   freeze: true,
+  onInformer: true,
 };
 
 const REQUEST_OPTIONS: OptionNames<InformerRequest<KubernetesObject>> = {
@@ -228,7 +241,7 @@ export class InformerSet implements Runnable {
     }
     const source = listerWatcher(this.#client, resource, selection, { metadataOnly });
     const part = shard ? withinShard(source, shard) : source;
-    const { tweakListOptions: _, namespaces: __, ...options } = this.#options;
+    const { tweakListOptions: _, namespaces: __, onInformer, ...options } = this.#options;
     const informer = new Informer<T>(resource, part, {
       ...options,
       name: describeSelection(resource, selection, request),
@@ -241,6 +254,7 @@ export class InformerSet implements Runnable {
     });
     this.#informers.set(id, informer);
     this.#transforms.set(id, transform);
+    onInformer?.(informer, { ...selection, resource, cluster: options.cluster, metadataOnly });
     if (this.#state !== 'new') this.#state.start(informer);
     return informer;
   }

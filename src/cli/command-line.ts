@@ -12,7 +12,12 @@ import {
   UsageError,
 } from './common/errors.ts';
 import { COMPLETION_FLAG, completionAnswer } from './flags/flag-parser.ts';
-import { MANIFESTS_OPTIONS, MIGRATE_OPTIONS, TOP_OPTIONS } from './flags/options.ts';
+import {
+  MANIFESTS_OPTIONS,
+  MIGRATE_OPTIONS,
+  REPLAY_OPTIONS,
+  TOP_OPTIONS,
+} from './flags/options.ts';
 import { helpWidth } from './program/help.ts';
 import { cycleVerbosityOnSignal } from './logs/log-level.ts';
 import { logText } from './logs/log-value.ts';
@@ -286,6 +291,23 @@ export function commandsOf(program: ProgramOptions): Commands {
       run: async (flags, context, operands) => {
         const { migrate } = await import('./commands/migrate.ts');
         return migrate(operands, flags, context);
+      },
+    }),
+    programCommand({
+      name: 'replay',
+      summary: 'Run the controllers offline against a recording of run --record',
+      description:
+        'Run the controllers without a cluster, in virtual time, against a file that run --record has written, and print how their writes differ from the recorded ones, sync by sync. The exit code is 0 if nothing differs, 1 if a sync differs, and 2 if the file cannot be read.',
+      operands: 'FILE',
+      operandCompletion: 'file',
+      flags: { ...program.flags, ...REPLAY_OPTIONS },
+      examples: [
+        ['replay incident.ndjson', 'Compare with the controllers of this version'],
+        ['replay incident.ndjson --story', 'Print who did what, when'],
+      ],
+      run: async (flags, context, operands) => {
+        const { replayFile } = await import('./commands/replay.ts');
+        return replayFile(operands, flags, context);
       },
     }),
     ...(deploy ? [manifestsCommand(program, deploy, first)] : []),

@@ -19,6 +19,7 @@ import type { HotLoop } from './hot-loop/written-object.ts';
 import type { FinishedCall } from '../client/observed-client.ts';
 import type { Predicate } from './predicate.ts';
 import type { OpenTelemetryApi } from '../util/open-telemetry.ts';
+import type { ProgramTap } from './program-tap.ts';
 import type { SyncHistory } from './sync-history.ts';
 
 /** The arguments of one sync, besides the key. */
@@ -111,6 +112,11 @@ export interface ControllerDeps {
    * @default none
    */
   readonly observe?: ((controller: ObservedController) => ControllerObserver) | undefined;
+  /**
+   * Records or replaces syncs.
+   * @default none
+   */
+  readonly tap?: Pick<ProgramTap, 'sync'> | undefined;
 }
 
 /** Distribution of keys over replicas; implemented by `Shards`. */

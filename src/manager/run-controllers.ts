@@ -25,6 +25,7 @@ import { Manager } from './manager.ts';
 import { RemoteClusters } from './controller-kit.ts';
 import type { ClusterParts, ControllerKit } from './controller-kit.ts';
 import { termClient } from './term-client.ts';
+import type { ProgramTap } from './program-tap.ts';
 import type { SyncHistory } from './sync-history.ts';
 import type { SinglePass } from './single-pass.ts';
 import type { OpenTelemetryApi } from '../util/open-telemetry.ts';
@@ -59,6 +60,7 @@ const MANAGER_OPTIONS: OptionNames<ControllerManagerOptions> = {
   debug: true,
   webhooks: true,
   webhookServer: true,
+  recorder: true,
   freeze: true,
 };
 
@@ -159,6 +161,11 @@ export interface ControllerManagerOptions {
    */
   readonly webhookServer?: WebhookServingOptions | undefined;
   /**
+   * Records what the controllers see and do: a `FlightRecorder`.
+   * @default none
+   */
+  readonly recorder?: ProgramTap | undefined;
+  /**
    * Freezes cached objects, so that changing one throws. For tests.
    * @default false
    */
@@ -180,36 +187,43 @@ const RECENT_EVENTS = 500;
 export function controllerManager(given: ControllerManagerOptions): Manager {
   checkOptions(given, MANAGER_OPTIONS, 'controllerManager');
   const options = { ...given, ...withElectionDefaults(given) };
-  const { client, clock = systemClock, log = silentLogger, random = Math.random } = options;
+  const { client, log = silentLogger, recorder: tap } = options;
+  const clock = tap?.clock(options.clock ?? systemClock) ?? options.clock ?? systemClock;
+  const random = tap?.random(options.random ?? Math.random) ?? options.random ?? Math.random;
   const { host, leaderElection, freeze = false, resyncPeriodMs = 0, singlePass } = options;
   const { gracefulShutdownTimeoutMs = 30_000, eventApiVersion: apiVersion } = options;
   const { metrics, history, serveDebug } = debugging(options, clock, log);
   const flushTimeoutMs = () =>
     Math.max(0, manager.timeToStopMs - LAST_STAGES_SHARE * gracefulShutdownTimeoutMs);
-  const open = (client: Client, cluster?: string): ClusterParts => ({
-    client,
-    informers: new InformerSet(client, {
-      ...options.informers,
-      ...(cluster !== undefined && { cluster, watchList: new WatchListSupport(clock) }),
-      clock,
-      log: log.named('cache'),
-      random,
-      freeze,
-      ...(metrics && { metrics: metrics.reflector }),
-    }),
-    events: new EventBroadcaster(
-      { client, clock, log: log.named('events') },
-      {
-        host,
+  const open = (given: Client, cluster?: string): ClusterParts => {
+    const client = tap?.client(given, cluster) ?? given;
+    return {
+      client,
+      informers: new InformerSet(client, {
+        ...options.informers,
+        ...(cluster !== undefined && { cluster, watchList: new WatchListSupport(clock) }),
+        clock,
+        log: log.named('cache'),
         random,
-        flushTimeoutMs,
-        apiVersion,
-        metrics: metrics?.events,
-        recent: history ? RECENT_EVENTS : 0,
-      },
-    ),
-  });
-  const { informers, events } = open(client);
+        freeze,
+        ...(metrics && { metrics: metrics.reflector }),
+        onInformer: tap && ((informer, selection) => tap.informer(informer, selection)),
+      }),
+      events: new EventBroadcaster(
+        { client, clock, log: log.named('events') },
+        {
+          host,
+          random,
+          flushTimeoutMs,
+          apiVersion,
+          metrics: metrics?.events,
+          recent: history ? RECENT_EVENTS : 0,
+          onEvent: tap && ((event) => tap.event(event)),
+        },
+      ),
+    };
+  };
+  const { informers, events, client: own } = open(client);
   const leases = new ObservedLeases(clock);
   const coordination =
     leaderElection &&
@@ -232,7 +246,7 @@ export function controllerManager(given: ControllerManagerOptions): Manager {
     return { ...parts, client: guarded(parts.client) };
   });
   const kit: ControllerKit = {
-    client: guarded(client),
+    client: guarded(own),
     clock,
     log,
     random,
@@ -241,7 +255,8 @@ export function controllerManager(given: ControllerManagerOptions): Manager {
     metrics,
     history,
     tracing: options.tracing,
-    fetch: options.fetch,
+    fetch: tap ? tap.fetch(options.fetch) : options.fetch,
+    tap,
     observe: singlePass?.observe,
     sharding: coordination?.sharding,
     resyncPeriodMs,
@@ -270,6 +285,11 @@ export function controllerManager(given: ControllerManagerOptions): Manager {
     stopping: manager.stopping,
     webhooks,
   };
+  if (tap) {
+    const term = tap.term(leadership !== undefined);
+    manager.add('servers', tap);
+    manager.add('controllers', terms ? inTerms(term, terms) : term);
+  }
   // Shards have a barrier of their own, one for each shard.
   const needsBarrier = coordination && !coordination.sharding;
   manager

@@ -3,7 +3,7 @@ import { observedClient } from '../client/observed-client.ts';
 import type { Logger } from '../util/logger.ts';
 import type { Outcome } from '../workqueue/outcome.ts';
 import type { SyncReport } from '../workqueue/sync-report.ts';
-import type { KeyHandlerContext } from '../workqueue/worker-pool.ts';
+import type { KeyHandler, KeyHandlerContext } from '../workqueue/worker-pool.ts';
 import type { ControllerDeps, ControllerObserver, SyncHandler } from './controller-options.ts';
 
 /** Decides whether a key that is due may be synced now. */
@@ -22,24 +22,37 @@ export interface SyncPipelineDeps extends Pick<ControllerDeps, 'client' | 'clock
   readonly gates: readonly SyncGate[];
   /** Called during and after each sync, in this order. */
   readonly observers: readonly ControllerObserver[];
+  /**
+   * Returns the function that syncs a key that has passed the gates.
+   * @default the sync itself
+   */
+  readonly tap?: ((sync: KeyHandler<ObjectKey>) => KeyHandler<ObjectKey>) | undefined;
 }
 
 /** Passes a key through the gates to the sync handler, and its calls and its result to the observers. */
 export class SyncPipeline {
   readonly #deps: SyncPipelineDeps;
 
+  readonly #sync: KeyHandler<ObjectKey>;
+
   constructor(deps: SyncPipelineDeps) {
     this.#deps = deps;
+    const sync: KeyHandler<ObjectKey> = (key, context) => this.#handle(key, context);
+    this.#sync = deps.tap?.(sync) ?? sync;
   }
 
   /** Syncs a key, if no gate has an outcome. */
   async sync(key: ObjectKey, context: KeyHandlerContext): Promise<Outcome> {
-    const { client, clock, fetch, handler, gates, observers } = this.#deps;
-    const { signal, log, causes } = context;
-    for (const gate of gates) {
-      const outcome = await gate.check(key, signal);
+    for (const gate of this.#deps.gates) {
+      const outcome = await gate.check(key, context.signal);
       if (outcome) return outcome;
     }
+    return this.#sync(key, context);
+  }
+
+  #handle(key: ObjectKey, context: KeyHandlerContext): Promise<Outcome> {
+    const { client, clock, fetch, handler, observers } = this.#deps;
+    const { signal, log, causes } = context;
     for (const observer of observers) observer.started?.(key, context);
     return handler(key, {
       signal,

@@ -75,6 +75,11 @@ export interface EventBroadcasterOptions {
    * @default 0
    */
   readonly recent?: number | undefined;
+  /**
+   * Called with each event when it is recorded, before equal events become one.
+   * @default none
+   */
+  readonly onEvent?: ((event: RecordedEvent) => void) | undefined;
 }
 
 /** Number of attempts before an event is dropped. */
@@ -119,6 +124,7 @@ export class EventBroadcaster implements Runnable {
   readonly #writer: EventWriter<Event> | EventWriter<EventsV1Event>;
   readonly #timeOf: (ms: number) => string;
   readonly #recent: LruMap<string, RecordedEvent> | undefined;
+  readonly #onEvent: ((event: RecordedEvent) => void) | undefined;
   /** Undefined if every repetition is written. */
   readonly #series: EventSeries | undefined;
   /** Aborts the requests in flight when the flush timeout expires. */
@@ -152,6 +158,7 @@ export class EventBroadcaster implements Runnable {
       typeof flushTimeoutMs === 'number' ? () => flushTimeoutMs : flushTimeoutMs;
     this.#metrics = metrics;
     this.#random = random;
+    this.#onEvent = options.onEvent;
     this.#correlator = new EventCorrelator({ clock }, correlation);
     this.#buffer = new EventBuffer(clock, capacity);
     this.#recent = recent > 0 ? new LruMap(recent) : undefined;
@@ -178,7 +185,10 @@ export class EventBroadcaster implements Runnable {
   recorder(component: string): EventRecorder {
     return eventRecorder({
       source: { component, ...(this.#host && { host: this.#host }) },
-      sink: (event) => this.#record(event),
+      sink: (event) => {
+        this.#onEvent?.(event);
+        return this.#record(event);
+      },
       clock: this.#clock,
       log: this.#log,
       timeOf: this.#timeOf,

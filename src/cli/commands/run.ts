@@ -7,6 +7,7 @@ import { dryRunClient } from '../../client/dry-run.ts';
 import type { Controller } from '../../manager/controller.ts';
 import type { GivenElection } from '../../manager/coordination.ts';
 import { withConcurrency } from '../../manager/controller-kit.ts';
+import type { ProgramTap } from '../../manager/program-tap.ts';
 import { runControllers } from '../../manager/run-controllers.ts';
 import type { ControllerKit, ControllerManagerOptions } from '../../manager/run-controllers.ts';
 import { SinglePass } from '../../manager/single-pass.ts';
@@ -22,7 +23,7 @@ import { servingCertificate } from '../program/endpoints.ts';
 import { isClusterScoped, loadBuilders } from '../program/program.ts';
 import type { CommandContext, ControllerBuilder, ProgramOptions } from '../program/program.ts';
 import { leaseNamespace } from '../program/run-config.ts';
-import type { RunConfig } from '../program/run-config.ts';
+import type { RecordingConfig, RunConfig } from '../program/run-config.ts';
 import { programServers } from '../program/servers.ts';
 import type { ServerOptions } from '../program/servers.ts';
 import { collectStartGarbage } from '../program/start-garbage.ts';
@@ -91,6 +92,7 @@ export async function run(
       leaderElection: config.leaderElection && {
         namespace: leaseNamespace(config.leaderElection, cluster),
       },
+      recorder: config.recording && (await recorderOf(program, config, config.recording)),
       webhookServer: await webhookServerOptions(config, cluster, { clock, log }),
       logLevel,
       debugRoutes,
@@ -116,6 +118,16 @@ export async function run(
   }
 }
 
+/** Imported on demand, because few programs are recorded. */
+async function recorderOf(
+  { name, version }: ProgramOptions,
+  { controllers, namespaces }: RunConfig,
+  recording: RecordingConfig,
+): Promise<ProgramTap> {
+  const { FlightRecorder } = await import('../../replay/flight-recorder.ts');
+  return new FlightRecorder({ ...recording, program: { name, version, controllers, namespaces } });
+}
+
 /** Options of a program that come from its process, in addition to those of its flags. */
 export interface ProcessOptions
   extends
@@ -129,6 +141,7 @@ export interface ProcessOptions
       | 'tracing'
       | 'webhookServer'
       | 'freeze'
+      | 'recorder'
     >,
     Pick<ServerOptions, 'clock' | 'log' | 'expose' | 'logLevel' | 'debugRoutes' | 'secure'> {
   /** Builders of the configured controllers, by name. */
@@ -140,7 +153,7 @@ export interface ProcessOptions
 /** The part of the configuration that does not concern the connection of the process. */
 export type ManagerConfig = Omit<
   RunConfig,
-  'cluster' | 'requests' | 'isDryRun' | 'isOnce' | 'isTraced'
+  'cluster' | 'requests' | 'isDryRun' | 'isOnce' | 'isTraced' | 'recording'
 >;
 
 /** Returns the options of {@link runControllers} for the flags of a program. */
@@ -183,11 +196,17 @@ export function managerOptions(
   };
 }
 
-function buildControllers(
+/** Returns the configured controllers of a program. */
+export function buildControllers(
   program: ProgramOptions,
   builders: ProcessOptions['builders'],
   kit: ControllerKit,
-  { controllers, namespaces, concurrentSyncs, flags }: ManagerConfig,
+  {
+    controllers,
+    namespaces,
+    concurrentSyncs,
+    flags,
+  }: Pick<ManagerConfig, 'controllers' | 'namespaces' | 'concurrentSyncs' | 'flags'>,
 ): Controller[] {
   return controllers.flatMap((name) => {
     const build = builders.get(name);

@@ -115,6 +115,16 @@ export const TOP_OPTIONS = {
   ),
 } as const;
 
+/** Flags of `replay`. */
+export const REPLAY_OPTIONS = {
+  ...COMMON_OPTIONS,
+  ...optionGroup(
+    'Other',
+    { story: booleanOption({ help: 'Print what happened, and do not replay it' }) },
+    { flagOnly: true },
+  ),
+} as const;
+
 /** Flags of `apply`. */
 export const APPLY_OPTIONS = {
   ...COMMON_OPTIONS,

@@ -54,6 +54,16 @@ export interface RunConfig {
   readonly webhooks?: WebhooksConfig | undefined;
   /** Whether spans are created by the module `@opentelemetry/api`. */
   readonly isTraced: boolean;
+  /** Absent: nothing is recorded. */
+  readonly recording?: RecordingConfig | undefined;
+}
+
+/** The file that the program records for `replay`. */
+export interface RecordingConfig {
+  readonly file: string;
+  readonly maxBytes: number;
+  /** Resources of which only metadata and a hash are recorded, in addition to Secrets. */
+  readonly redact: readonly string[];
 }
 
 /** Address and certificate of webhooks. */
@@ -143,11 +153,30 @@ export function runConfig(
     serving: servingConfig(values),
     ...(webhooks && { webhooks }),
     isTraced: values.tracing,
+    recording: recordingConfig(values),
   };
   for (const part of [config.requests, config.controllers, config.namespaces]) {
     Object.freeze(part);
   }
   return Object.freeze(config);
+}
+
+/** A resource with its group: `databases.example.com`. */
+const RESOURCE = /^[a-z][a-z0-9]*(?:\.[a-z0-9]([-a-z0-9]*[a-z0-9])?)*$/;
+
+function recordingConfig(values: OptionValues<RunOptions>): RecordingConfig | undefined {
+  const { record: file, 'record-redact': redact } = values;
+  const malformed = redact.find((name) => !RESOURCE.test(name));
+  if (malformed !== undefined) {
+    throw new UsageError(
+      `invalid value ${goQuote(malformed)} for --record-redact: must be a resource in lower case and plural, as in configmaps or databases.example.com`,
+    );
+  }
+  if (file === '') return undefined;
+  if (values['dry-run']) {
+    throw new UsageError('--record requires --dry-run=false: a dry run changes nothing to replay');
+  }
+  return { file, maxBytes: values['record-max-size'] * 1024 * 1024, redact };
 }
 
 /** Applies the elector's validation with messages that name the flags. */

@@ -34,6 +34,18 @@ const RUN_OPTIONS = {
     once: booleanOption({
       help: 'Sync every object once and exit: 0 if nothing is left to do, 1 if something failed or, with --dry-run, would be written',
     }),
+    record: textOption({
+      help: 'File in which to record what the controllers see and do, for replay. An existing file becomes FILE.1. Contents of Secrets, and credentials are not recorded',
+      completion: 'file',
+    }),
+    'record-max-size': integerOption({
+      help: 'Size in MiB after which the file of --record becomes FILE.1, and a new one starts',
+      default: 100,
+      min: 1,
+    }),
+    'record-redact': listOption({
+      help: 'Resources of which --record writes only metadata and a hash, as of Secrets: "configmaps" or "databases.example.com"',
+    }),
     'graceful-shutdown-timeout': durationOption({
       help: 'Maximum time to stop after SIGTERM or SIGINT; running syncs have three quarters of it to finish, the last events what is left',
       default: '30s',

@@ -86,6 +86,7 @@ const WRONG: Readonly<Record<string, readonly string[]>> = {
   name: ['Upper', 'a_b', '-x'],
   namespace: ['Upper', 'a_b', '-x'],
   namespaces: ['Upper', 'a,B'],
+  'record-redact': ['Upper', 'a,b/c'],
   only: ['nothing'],
   out: [at('binary'), at('binary/below')],
   plural: ['Upper', 'a_b', '-x'],
@@ -122,7 +123,7 @@ const BLAMED: Readonly<Record<string, string>> = {
 };
 
 /** Flags that accept every value. */
-const ANYTHING = new Set(['as', 'context']);
+const ANYTHING = new Set(['as', 'context', 'record']);
 
 /** Flags whose errors contain the next step, without a hint. */
 const EXPLAINED = new Set(['kubeconfig', 'filename', 'load']);

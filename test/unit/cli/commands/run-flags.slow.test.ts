@@ -1,5 +1,5 @@
 import assert from 'node:assert/strict';
-import { mkdtempSync, rmSync, writeFileSync } from 'node:fs';
+import { mkdtempSync, readFileSync, rmSync, writeFileSync } from 'node:fs';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { after, before, describe, it } from 'node:test';
@@ -18,6 +18,10 @@ import type { ControllerKit } from '../../../../src/manager/run-controllers.ts';
 import { done } from '../../../../src/workqueue/outcome.ts';
 import { recordingLogger } from '../../../support/recording-logger.ts';
 import { until } from '../../../support/until.ts';
+
+const folder = mkdtempSync(join(tmpdir(), 'recording-'));
+after(() => rmSync(folder, { recursive: true }));
+const RECORDING = join(folder, 'recording.ndjson');
 
 const MAP = { namespace: 'kube-public', name: 'a' };
 
@@ -215,6 +219,16 @@ const EFFECTS: readonly (readonly [
     (running) => running.status('127.0.0.4', '/metrics'),
     200,
   ],
+  [
+    `--record=${RECORDING} --record-redact=configmaps`,
+    () =>
+      until('the object is recorded', async () =>
+        readFileSync(RECORDING, 'utf8')
+          .split('\n')
+          .find((line) => line.startsWith('{"kind":"set"')),
+      ).then((line) => /"name":"a".*"hash"/.test(line)),
+    true,
+  ],
   // The last one, because it stops the program.
   [
     '--leader-elect-release-on-cancel=false',
@@ -233,7 +247,7 @@ const EFFECTS: readonly (readonly [
 const OTHERS =
   `add-dir-header as as-group concurrent-other-syncs config context dry-run enable-http2 help
   kube-api-content-type kubeconfig leader-elect-resource-lock leader-elect-step-down log-json-split-stream
-  logging-format master metrics-cert-key metrics-cert-name metrics-cert-path once shards skip-headers
+  logging-format master metrics-cert-key metrics-cert-name metrics-cert-path once record-max-size shards skip-headers
   tls-cipher-suites tls-min-version tracing v version vmodule`.split(/\s+/);
 
 function within(ms: number, look: () => unknown): Promise<boolean> {

@@ -53,6 +53,7 @@ test('has defaults for local runs', () => {
       http2: false,
     },
     isTraced: false,
+    recording: undefined,
   });
 });
 
@@ -136,6 +137,7 @@ test('converts flags to the units of the program, and to text for the log', () =
     debugBindAddress: 'localhost:6060',
     profilerAddress: ':6061',
     isTraced: false,
+    recording: undefined,
     serving: {
       isMetricsSecure: false,
       certificate: { certificatePath: '/certs/tls.crt', privateKeyPath: '/certs/key.pem' },
