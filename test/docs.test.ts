@@ -3,6 +3,8 @@ import { existsSync, globSync, readdirSync, readFileSync, statSync } from 'node:
 import { dirname, join, relative } from 'node:path';
 import { describe, test } from 'node:test';
 import { pathToFileURL } from 'node:url';
+import { format } from 'node:util';
+import '../hack/import-from-source.ts';
 import { KUBERNETES_VERSIONS } from '../hack/envtest/binaries.ts';
 import { NEWEST_MINOR, OLDEST_MINOR } from '../src/api/supported-versions.ts';
 import { CHAPTERS } from './support/book.ts';
@@ -15,6 +17,8 @@ import { killAll, Program } from './support/program.ts';
 import { RUN_OPTIONS } from './support/own-program.ts';
 
 const ROOT = join(import.meta.dirname, '..');
+
+await import('./docs/greeting-controller.test.ts');
 
 /** Maximum number of words in the README, including code. */
 const README_WORDS = 1200;
@@ -63,34 +67,26 @@ test('every TypeScript block of the pages is compiled as a file of test/docs', (
 /** Ends its process. */
 const ENDS_PROCESS = new Set(['library-program.ts']);
 
-describe('An example of the guides prints what its comments say', { concurrency: 2 }, () => {
+describe('An example of the guides prints what its comments say', () => {
   const folder = join(import.meta.dirname, 'docs');
-  const examples = readdirSync(folder).flatMap((name) => {
+  for (const name of readdirSync(folder)) {
     const file = join(folder, name);
     const lines = readFileSync(file, 'utf8').matchAll(/; \/\/ prints: (.*)$/gm);
-    const printed = Array.from(lines, ([, line = '']) => line);
-    return printed.length === 0 ? [] : [{ name, file, printed }];
-  });
-  const [alone, together] = [true, false].map((ends) =>
-    examples.filter(({ name }) => ENDS_PROCESS.has(name) === ends),
-  );
-  for (const { name, file, printed } of alone ?? []) {
-    test(name, async () => {
-      const { code, stdout, stderr } = await runScript(file);
-      assert.deepEqual([code, stdout.trimEnd().split('\n'), stderr], [0, printed, '']);
+    const expected = Array.from(lines, ([, line = '']) => line);
+    if (expected.length === 0) continue;
+    test(name, async (t) => {
+      if (ENDS_PROCESS.has(name)) {
+        const { code, stdout, stderr } = await runScript(file);
+        assert.deepEqual([code, stdout.trimEnd().split('\n'), stderr], [0, expected, '']);
+        return;
+      }
+      const printed: string[] = [];
+      t.mock.method(console, 'log', (...values: unknown[]) => printed.push(format(...values)));
+      const { mock } = t.mock.method(process.stderr, 'write', () => true);
+      await import(pathToFileURL(file).href);
+      assert.deepEqual([printed.join('\n').split('\n'), mock.calls], [expected, []]);
     });
   }
-  // A process for each would spend most of its time on imports.
-  test('all others, one after another in a process', async () => {
-    const script = (together ?? [])
-      .map(
-        ({ name, file }) => `console.log('${name}'); await import('${pathToFileURL(file).href}');`,
-      )
-      .join('\n');
-    const { code, stdout, stderr } = await runScript('--input-type=module', '--eval', script);
-    const printed = (together ?? []).flatMap(({ name, printed }) => [name].concat(printed));
-    assert.deepEqual([code, stdout.trimEnd().split('\n'), stderr], [0, printed, '']);
-  });
 });
 
 /** Runs a script that imports the package by its name. */
@@ -109,12 +105,6 @@ test('each chapter of the book ends with a checkpoint that has tests, and leads 
     const next = CHAPTERS[index + 1];
     if (next !== undefined) assert.match(checkpoint, new RegExp(`Next: .*\\(${next}\\)`));
   }
-});
-
-test('the test of the controller on one page passes', async () => {
-  const file = join(import.meta.dirname, 'docs/greeting-controller.test.ts');
-  const { code, stdout, stderr } = await runScript(file);
-  assert.deepEqual([code, stderr], [0, ''], stdout);
 });
 
 test('the program of the README keeps its objects, and stops at SIGTERM', async () => {
@@ -246,14 +236,32 @@ const SOURCES = new Map(
     .map((path) => [path, page(path)]),
 );
 
+/** Constants by name, and the initial values of variables and options by name. */
+const constants = new Map<string, string>();
+const initialValues = new Map<string, { readonly path: string; readonly expression: string }[]>();
+for (const [path, text] of SOURCES) {
+  for (const [, name = '', value = ''] of text.matchAll(
+    /\bconst ([A-Z][A-Z_\d]+)(?:: \w+)? = ([^;]+);/g,
+  )) {
+    constants.set(`${path} ${name}`, value);
+    if (!constants.has(name)) constants.set(name, value);
+  }
+  for (const [, name = '', expression = ''] of text.matchAll(
+    /(?<![#\w])(\w+)(?:: \w+)? (?:=|\?\?) (?=([^,;})\n]+))/g,
+  )) {
+    const values = initialValues.get(name);
+    if (values) values.push({ path, expression });
+    else initialValues.set(name, [{ path, expression }]);
+  }
+}
+
 /** Returns the value of a literal, a constant, or a product of them, as text. */
-function valueOf(expression: string, text: string): string {
+function valueOf(expression: string, path: string): string {
   const factors = expression.split(' * ').map((factor) => {
     const [, name] = /^([A-Z][A-Z_\d]+)$/.exec(factor) ?? [];
     if (name === undefined) return factor.replaceAll('_', '');
-    const constant = new RegExp(`\\bconst ${name}(?:: \\w+)? = ([^;]+);`);
-    const found = [text, ...SOURCES.values()].map((each) => constant.exec(each)?.[1]);
-    return valueOf(found.find((each) => each !== undefined) ?? factor, text);
+    const value = constants.get(`${path} ${name}`) ?? constants.get(name);
+    return value === undefined ? factor : valueOf(value, path);
   });
   const product = factors.reduce((all, factor) => all * Number(factor), 1);
   return Number.isNaN(product) ? factors.join(' * ') : String(product);
@@ -292,13 +300,10 @@ test('each option has the default of its doc comment', () => {
   assert.ok(options.length > 100, `only ${options.length} defaults found`);
   const wrong = options.filter(({ path, name, value }) => {
     const folder = path.split('/').slice(0, 2).join('/');
-    const pattern = new RegExp(`(?<![#\\w])${name}(?:: \\w+)? (?:=|\\?\\?) ([^,;})\\n]+)`, 'g');
-    const used = Array.from(SOURCES).flatMap(([each, text]) =>
-      Array.from(text.matchAll(pattern), ([, expression = '']) => ({
-        isNear: each.startsWith(folder),
-        value: valueOf(expression.split(' ?? ').at(-1)?.trim() ?? '', text),
-      })),
-    );
+    const used = (initialValues.get(name) ?? []).map(({ path: each, expression }) => ({
+      isNear: each.startsWith(folder),
+      value: valueOf(expression.split(' ?? ').at(-1)?.trim() ?? '', each),
+    }));
     const near = used.filter(({ isNear }) => isNear);
     return !(near.length > 0 ? near : used).some((each) => each.value === value);
   });

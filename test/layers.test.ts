@@ -474,7 +474,7 @@ test('a unit test has the path of the file that it tests, with words for a part 
     globSync('**/*.{ts,tsx}', { cwd: src }).map((file) => file.replace(/\.tsx?$/, '')),
   );
   const tests = globSync('**/*.test.ts', { cwd: unit }).map((file) =>
-    file.replace(/(?:\.property)?(?:\.slow)?\.test\.ts$/, ''),
+    file.replace(/(?:\.property)?(?:\.slow|\.memory)?\.test\.ts$/, ''),
   );
   const hasFile = (path: string): boolean =>
     files.has(path) || (/-[^/]*$/.test(path) && hasFile(path.replace(/-[^-/]*$/, '')));

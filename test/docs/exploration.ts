@@ -28,7 +28,7 @@ const metadata = { namespace: 'default', name: 'web' };
 const map = { apiVersion: 'v1', kind: 'ConfigMap', metadata };
 const options: Omit<ExploreOptions, 'controllers'> = {
   scenario: { 'a user creates a ConfigMap': (client) => client.create(CONFIG_MAPS, map) },
-  budget: { schedules: 60 },
+  budget: { schedules: 50 },
 };
 
 try {
@@ -39,4 +39,4 @@ try {
 
 const fixed = tokens((name) => ({ name: `${name}-token` }));
 const { schedules } = await explore({ ...options, controllers: fixed });
-console.log(schedules); // prints: 60
+console.log(schedules); // prints: 50

@@ -70,7 +70,7 @@ function snapshotController(kit: ControllerKit): Controller {
   }).owns(owned);
 }
 
-const clock = new FakeClock(Date.UTC(2026, 0, 5, 5)); // A Monday.
+const clock = new FakeClock(Date.UTC(2026, 0, 5, 5, 40)); // A Monday.
 const handler = new ApiServer({ clock }).handler;
 const client = new HttpClient({ handler, server: 'https://test', clock });
 await client.create(CUSTOM_RESOURCE_DEFINITIONS, SNAPSHOTS.definition);
@@ -86,7 +86,7 @@ await client.create(SNAPSHOTS, {
   metadata: AT,
   spec: { schedule: '*/10 7-19 * * mon-fri', timeZone: 'Europe/Berlin', keep: 2 },
 });
-await clock.advance(95 * 60_000);
+await clock.advance(55 * 60_000);
 const { status } = await client.get(SNAPSHOTS, AT);
 console.log(status?.lastRun); // prints: 2026-01-05T06:30:00.000Z
 console.log((await client.list(JOBS)).items.length); // prints: 2

@@ -5,8 +5,11 @@ import { setImmediate as turn } from 'node:timers/promises';
 /** Tests that a contributor does not wait for: `npm run test:slow` runs them. */
 export const SLOW = '**/*.{slow,property}.test.ts';
 
+/** Tests that collect garbage, which takes long in a process with all tests. */
+export const MEMORY = '**/*.memory.test.ts';
+
 /** All other tests. */
-export const FAST = '**/!(*.slow|*.property).test.ts';
+export const FAST = '**/!(*.slow|*.property|*.memory).test.ts';
 
 /**
  * Imports the tests of a folder of `test/` into this process. In separate processes the files would spend

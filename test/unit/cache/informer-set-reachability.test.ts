@@ -169,7 +169,7 @@ describe('Informers that wait for a server', () => {
       const fixture = new Fixture([PODS]);
       fixture.fails = ({ path }) => path.includes('/pods');
       fixture.failure = 500;
-      for (let second = 0; second < 1200; second += 2) {
+      for (let second = 0; second < 400; second += 2) {
         if (renews) await fixture.renew();
         await fixture.clock.advance(2000);
       }

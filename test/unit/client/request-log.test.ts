@@ -135,7 +135,7 @@ test('masks credentials, Secrets and variables in logs and errors, at any verbos
     { kind: 'token', token: canary },
     { kind: 'basic', username: 'me', password: canary },
   ];
-  for (let verbosity = 0; verbosity <= 10; verbosity++) {
+  for (const verbosity of [0, 6, 7, 8, 9, 10]) {
     for (const user of users) {
       const { client, lines } = await connect(t, listener, verbosity, user);
       const errors: unknown[] = [];

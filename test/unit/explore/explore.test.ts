@@ -14,7 +14,7 @@ import {
 const COUNT: ExploreOptions = {
   ...COUNT_SCENARIO,
   controllers: [countController],
-  budget: { schedules: 4 },
+  budget: { schedules: 2 },
 };
 
 async function violation(options: ExploreOptions): Promise<ViolationError> {

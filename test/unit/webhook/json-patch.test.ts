@@ -24,7 +24,7 @@ test('applying the patch gives the changed object', () => {
     fc.property(parsed, parsed, (a, b) => {
       assert.deepEqual(jsonPatch(a, jsonPatchOf(a, b)), b);
     }),
-    { numRuns: 300 },
+    { numRuns: 100 },
   );
 });
 

@@ -378,6 +378,7 @@ test('applying is idempotent, independent of other managers', async () => {
       const once = await applied(live, count(wanted), { force: true });
       assert.equal(await applied(once, count(wanted), { now: 5 * SECOND }), once);
     }),
+    { numRuns: 30 },
   );
 });
 
@@ -389,6 +390,7 @@ test('removes all fields that only one manager applied and now omits', async () 
       const isEmpty = Object.keys(wanted).length === 0;
       assert.deepEqual(object['spec'], isEmpty ? {} : null);
     }),
+    { numRuns: 30 },
   );
 });
 
@@ -404,5 +406,6 @@ test('contains all applied fields, and the fields of other managers without conf
       const restored = await applied(without, count(theirs), { manager: 'other' });
       for (const key of Object.keys(theirs)) assert.ok(key in (restored['spec'] as JsonObject));
     }),
+    { numRuns: 30 },
   );
 });

@@ -62,7 +62,7 @@ test('the fields of a new object are those of a comparison with an empty one', (
       const found = newFields(object, schema, fields);
       assert.deepEqual(found.toJson(), compared(object, schema, fields).toJson());
     }),
-    { numRuns: 3000 },
+    { numRuns: 800 },
   );
 });
 
