@@ -56,8 +56,6 @@ export const EXPLORED: Readonly<Record<string, Explored>> = {
       'the user deletes it': deletes(COUNTS),
     },
     cluster: ['scheduler', 'kubelet', 'garbage-collector'],
-    // Count creates Pods until it sees the deletion of their owner, and the garbage collector deletes them in the same instant.
-    faults: FAULTS.filter((fault) => fault !== 'delay'),
   },
   webapp: {
     controllers: [webAppController],

@@ -112,6 +112,8 @@ function messageOf(
   }
   if (kind === 'recreated') {
     const object = `${resource.kind} ${objectKey(namespace, name)}`;
+    if (loop.changedBy === 'deletion')
+      return `Another client deletes ${object} soon after its creation, and a sync creates it again: ${often}. The garbage collector does so if the owner does not exist. ${slowed}`;
     const change = changeOf(loop, owners, admission);
     return `Each sync deletes or releases ${object} and creates it again: ${often}. ${change} ${slowed}`;
   }

@@ -70,7 +70,7 @@ interface TrackedKey {
  *   key writes it again. Two controllers manage the same field, or a webhook sets a default.
  * - *recreated*: the key deletes or releases an object and creates it again, `RECREATE_LIMIT` times, although no other
  *   object has changed. It compares the object with the desired state, and admission or another client changes each new
- *   one, or the desired state differs each time.
+ *   one, or the desired state differs each time. Or another client deletes each new object within seconds.
  *
  * Intervals longer than `MAX_INTERVAL_MS` reset the counts. The following is not counted:
  *
@@ -137,7 +137,7 @@ export class HotLoopDetector {
     const { namespace, name, resourceVersion } = (after ?? before)?.metadata ?? {};
     const object = tracked.objects.find((known) => known.matches(resource, namespace, name));
     const isOwn = object?.writerOf(resourceVersion) !== undefined;
-    if (!isOwn) tracked.recreated.observe(resource, before, after);
+    if (!isOwn) tracked.recreated.observe(resource, before, after, this.#clock.monotonic());
     if (!before || !after || before.metadata.uid !== after.metadata.uid) {
       tracked.hasOtherEvents = true;
       // A new object with the same name starts without history.
@@ -159,9 +159,8 @@ export class HotLoopDetector {
       const tracked = this.#touch(key);
       tracked.run.progressed = true;
       const creation = { resource, at, sent, answer, fieldManager: options?.fieldManager };
-      // The syncs of a loop are far apart.
-      const maxIntervalMs = tracked.loop ? Infinity : undefined;
-      tracked.recreated.created(creation, this.#clock.monotonic(), maxIntervalMs);
+      const isInLoop = tracked.loop !== undefined;
+      tracked.recreated.created(creation, this.#clock.monotonic(), isInLoop);
     } else if (verb === 'delete') {
       const tracked = this.#keys.get(key);
       if (tracked) tracked.run.progressed = true;

@@ -12,9 +12,15 @@ import type { HotLoop } from './written-object.ts';
 /** Number of times that a key gives up an object of its own and creates it again that makes a hot loop. */
 const RECREATE_LIMIT = 5;
 
+/**
+ * Longest life of an object that another client deletes soon after its creation, and the longest time between two
+ * creations of such an object, in milliseconds.
+ */
+const SHORT_LIFE_MS = 10_000;
+
 const MAX_OBJECTS = 256;
 const MAX_PATHS = 3;
-/** Number of names with one prefix that are remembered. */
+/** Number of names with one prefix, and of their objects, that are remembered. */
 const MAX_NAMES = 8;
 /** Number of different fields that are looked at, most of which are defaults of the server. */
 const MAX_COMPARED = 256;
@@ -33,6 +39,10 @@ interface RecreatedObject {
   readonly names: readonly [string, ...string[]];
   /** Version of the last object as it was created. */
   readonly version: string;
+  /** Uid of the last object of a name, or uids of the last ones with a prefix. */
+  readonly uids: readonly string[];
+  /** Uids of the last objects that another client deleted soon after their creation. The event can precede the response. */
+  readonly vanished: Set<string>;
   /** The object as it was sent. */
   readonly sent: unknown;
   readonly fieldManager: string | undefined;
@@ -67,6 +77,10 @@ export interface Creation {
  * releases what differs from the desired state, and admission or another client changes each new object, or if the
  * desired state differs each time. Objects that admission gives to another owner are given up, too. Objects with
  * generated names count only if a field of them was changed.
+ *
+ * Also the objects that another client deletes soon after each creation. The garbage collector does so if the owner has been
+ * deleted and the cache does not show it, and a taint manager if a Pod does not tolerate its node. An object that lives
+ * longer resets the count; of those with one prefix, each of the last ones must have been deleted.
  */
 export class RecreatedObjects {
   readonly #objects = new Map<string, RecreatedObject>();
@@ -77,20 +91,24 @@ export class RecreatedObjects {
   #round = 0;
   #hasChanged = false;
 
-  /** @param maxIntervalMs longest time between two creations of an object that recreates it */
-  created(creation: Creation, now: number, maxIntervalMs: number = MAX_INTERVAL_MS): void {
+  /** @param isInLoop whether the creations of the key are far apart because they are postponed */
+  created(creation: Creation, now: number, isInLoop: boolean = false): void {
     const { resource, at, sent, answer, fieldManager } = creation;
-    const { namespace, name, resourceVersion } = answer.metadata;
+    const { namespace, name, resourceVersion, uid } = answer.metadata;
     const id = idOf(resource, at);
     const before = this.#objects.get(id);
     const known = before ?? this.#released.get(groupResourceOf(resource));
     if (!before && this.#objects.size >= MAX_OBJECTS) this.#forgetOld(now);
     if (!before && this.#objects.size >= MAX_OBJECTS) return;
+    const isGivenUp = known?.isGone === true;
+    const hasVanished = !isGivenUp && before?.uids.every((last) => before.vanished.has(last));
+    const maxMs = isInLoop ? Infinity : hasVanished ? SHORT_LIFE_MS : MAX_INTERVAL_MS;
     const isAgain =
-      known?.isGone === true && !known.hasInput && now - known.lastMs <= maxIntervalMs;
+      (isGivenUp || hasVanished) && !known?.hasInput && now - (known?.lastMs ?? 0) <= maxMs;
     // The first creation of an object, which is the usual one, compares nothing.
-    const change = isAgain ? changeOf(known, creation) : undefined;
-    const isNamed = before !== undefined && !at.endsWith('*');
+    const change = isAgain && known ? changeOf(known, creation, isGivenUp) : undefined;
+    const isPrefix = at.endsWith('*');
+    const isNamed = before !== undefined && !isPrefix;
     const counts = change !== undefined && (isNamed || change.changedBy !== 'nothing');
     // The objects with one prefix that one sync creates count once.
     const isBeside = known?.round === this.#round && known.times > 0;
@@ -100,6 +118,8 @@ export class RecreatedObjects {
       namespace,
       names: [name, ...(before?.names ?? []).slice(0, MAX_NAMES - 1)],
       version: resourceVersion,
+      uids: isPrefix ? [uid, ...(before?.uids ?? []).slice(0, MAX_NAMES - 1)] : [uid],
+      vanished: before?.vanished ?? new Set(),
       sent,
       fieldManager,
       paths: change?.paths ?? known?.paths ?? [],
@@ -141,11 +161,12 @@ export class RecreatedObjects {
   }
 
   /** Records an event that the key did not cause. */
-  observe(resource: Resource, before: Observed, after: Observed): void {
+  observe(resource: Resource, before: Observed, after: Observed, now: number): void {
     if (this.#objects.size === 0) return;
     const { namespace, name } = (after ?? before)?.metadata ?? {};
     const object = this.#byName.get(idOf(resource, objectKey(namespace, name ?? '')));
     if (object) {
+      if (before && isDeletion(before, after)) noteDeletion(object, before.metadata.uid, now);
       if (object.times > 0 && before && after) noteChange(object, before, after);
       return;
     }
@@ -204,13 +225,30 @@ export class RecreatedObjects {
 function changeOf(
   known: RecreatedObject,
   { sent, answer }: Creation,
+  isGivenUp: boolean,
 ): Required<Pick<HotLoop, 'paths' | 'changedBy'>> {
+  if (!isGivenUp) return { paths: [], changedBy: 'deletion' };
   const admitted = changedAsSent(sent, sent, answer);
   if (admitted.length > 0) return { paths: admitted, changedBy: 'admission' };
   if (known.isChanged) return { paths: known.paths, changedBy: 'others' };
   const desired = changedPaths(known.sent, sent, MAX_PATHS);
   if (desired.length > 0) return { paths: desired, changedBy: 'key' };
   return { paths: [], changedBy: 'nothing' };
+}
+
+/** Returns whether the object is deleted, or its deletion has just started. */
+function isDeletion(before: DeepReadonly<KubernetesObject>, after: Observed): boolean {
+  if (!after) return true;
+  const isDeleting = after.metadata.deletionTimestamp !== undefined;
+  return isDeleting && before.metadata.deletionTimestamp === undefined;
+}
+
+/** Records that another client deleted one of the objects, if it did so soon after the last creation. */
+function noteDeletion({ vanished, lastMs }: RecreatedObject, uid: string, now: number): void {
+  if (now - lastMs > SHORT_LIFE_MS) return;
+  vanished.add(uid);
+  const [oldest] = vanished;
+  if (oldest !== undefined && vanished.size > 2 * MAX_NAMES) vanished.delete(oldest);
 }
 
 /** Records which fields that the key has sent another client changed. */

@@ -178,9 +178,9 @@ export interface HotLoop extends HotLoopView {
   readonly kind: 'selfFed' | 'disputed' | 'recreated';
   /**
    * What changes the fields of an object that is created again: admission when the object is created, another client
-   * later, or the key, which sends other values each time.
+   * later, or the key, which sends other values each time. `deletion`: another client deletes the object.
    */
-  readonly changedBy?: 'admission' | 'others' | 'key' | 'nothing' | undefined;
+  readonly changedBy?: 'admission' | 'others' | 'key' | 'deletion' | 'nothing' | undefined;
 }
 
 /** Number of self-triggered syncs with a change of the same field that make a hot loop. */

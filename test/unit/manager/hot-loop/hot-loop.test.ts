@@ -251,6 +251,59 @@ describe('HotLoopDetector', () => {
       assert.deepEqual(await turn(12, () => recreate({}), 61_000), []);
     });
 
+    describe('because another client deletes it', () => {
+      const generated = { ...sent, metadata: { namespace: 'default', generateName: 'web-' } };
+      let uids = 0;
+      const create = (sentNow: Sent, at: string, isEarly = false) => {
+        const { metadata } = next(child, {});
+        const uid = `pod-${uids++}`;
+        const name = at.endsWith('*') ? `web-${uid}` : 'web-0';
+        const pod = { ...child, metadata: { ...metadata, ...sentNow.metadata, name, uid } };
+        const answered = () =>
+          called({ verb: 'create', at, resource: PODS, sent: sentNow, answer: pod });
+        const vanishes = () => loops.observe(KEY, PODS, pod, undefined, false);
+        if (!isEarly) answered();
+        return { vanishes, answered };
+      };
+
+      for (const [what, sentNow, at] of [
+        ['with one name', sent, 'default/web-0'],
+        ['with generated names', generated, 'default/web-*'],
+      ] as const) {
+        it(`detects objects ${what} that vanish at once`, async () => {
+          const held = await turn(8, () => create(sentNow, at).vanishes());
+          assert.ok(held[0]?.kind === 'found');
+          assert.deepEqual([held[0].loop.changedBy, held[0].loop.times], ['deletion', 5]);
+        });
+      }
+
+      it('detects deletions that it sees before the responses', async () => {
+        const held = await turn(9, () => {
+          const { vanishes, answered } = create(sent, 'default/web-0', true);
+          vanishes();
+          answered();
+        });
+        assert.equal(held[0]?.kind, 'found');
+      });
+
+      it('does not postpone the replacement of objects that have lived, or while others live', async () => {
+        const lived = await turn(
+          12,
+          () => {
+            const { vanishes } = create(sent, 'default/web-0');
+            clock.after(11_000, vanishes);
+          },
+          11_010,
+        );
+        assert.deepEqual(lived, []);
+        const some = await turn(12, (at) => {
+          const { vanishes } = create(generated, 'default/web-*');
+          if (at % 2 === 0) vanishes();
+        });
+        assert.deepEqual(some, []);
+      });
+    });
+
     const kind = { apiVersion: 'v1', kind: 'Count', name: 'web' };
     const controller = { ...kind, uid: 'u1', controller: true };
     const owned = { namespace: 'default', ownerReferences: [controller] };
