@@ -1,7 +1,12 @@
+import type { Lease } from '../api/builtin.ts';
+import type { KubernetesObject } from '../api/object.ts';
+import { isBackground } from './api-call.ts';
 import type { Fault } from './faults.ts';
 import { formatDeviation } from './faults.ts';
+import type { ChangeRecord } from './history.ts';
 import { describeChange } from './rule.ts';
 import type { FailedRun } from './shrink.ts';
+import type { Step } from './step.ts';
 import type { TraceEntry } from './world.ts';
 
 /** Maximum number of lines of the events of a story. */
@@ -78,6 +83,7 @@ export function storyOf({ run, violation }: FailedRun): string {
   let written = 0;
   const tellWrites = (until: number) => {
     for (const change of changes.slice(written, until)) {
+      if (isRenewal(change)) continue;
       lines.push(line(change.atMs, change.by, describeChange(change)));
     }
     written = until;
@@ -89,7 +95,7 @@ export function storyOf({ run, violation }: FailedRun): string {
     if (fault !== undefined && step.owner !== 'scenario') continue;
     if (step.owner === 'scenario' && step.kind !== 'end') lines.push(line(atMs, '>', step.label));
     else if (step.kind === 'start') lines.push(line(atMs, step.owner, `${step.label}s`));
-    else if (step.kind === 'event' && deviations.length > 0 && !step.label.endsWith(': BOOKMARK')) {
+    else if (step.kind === 'event' && deviations.length > 0 && isNews(step)) {
       lines.push(line(atMs, step.owner, `sees the ${step.label}`));
     }
   }
@@ -100,6 +106,18 @@ export function storyOf({ run, violation }: FailedRun): string {
   return [`Violated: ${rule}`, ...detail.split('\n').map((each) => `  ${each}`), '', ...told].join(
     '\n',
   );
+}
+
+/** Whether a Lease keeps its holder. */
+function isRenewal({ resource, object, previous }: ChangeRecord): boolean {
+  if (resource !== 'coordination.k8s.io/leases' || !previous) return false;
+  const holderOf = (lease: KubernetesObject) => (lease as Lease).spec?.holderIdentity;
+  return holderOf(previous) === holderOf(object);
+}
+
+/** Whether an event has objects other than Leases and Events. */
+function isNews({ label, call }: Step): boolean {
+  return !label.endsWith(': BOOKMARK') && !(call && isBackground(call));
 }
 
 /** Returns the option that repeats a schedule: `replay: ['crash @ …']`. */

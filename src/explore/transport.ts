@@ -75,6 +75,7 @@ export class SteppedTransport {
     const answer = this.#deps.handler(watch ? { ...sent, signal: watch.signal } : sent);
     answer.then(
       (response) => {
+        if (exchange.isAborted) return;
         // An error has a body of its own, such as "404 page not found".
         const received =
           watch && response.status === 200
@@ -154,7 +155,9 @@ export class SteppedTransport {
     const isBehind = kind === 'event' && this.#deps.staleRevision !== undefined;
     if (isBehind) scheduler.delay(step, () => this.#isOpen);
     else scheduler.post(step);
-    exchange.waits(() => scheduler.withdraw(step));
+    // A write has left the process, so it arrives even if the process does not wait for the response any more.
+    const isSent = kind === 'request' && call.isWrite;
+    exchange.waits(() => isSent || scheduler.withdraw(step));
   }
 
   /** Returns the first read of a resource at the older state; `refused` if the client must list instead. */
@@ -172,6 +175,8 @@ export class SteppedTransport {
 class Exchange {
   readonly #signal: AbortSignal | undefined;
   #listeners: (() => void)[] = [];
+  /** Whether the client does not wait any more. */
+  isAborted = false;
   #reject: (error: unknown) => void;
   #withdraw: () => void = () => undefined;
 
@@ -179,6 +184,7 @@ class Exchange {
     this.#signal = signal;
     this.#reject = reject;
     this.onAbort((reason) => {
+      this.isAborted = true;
       this.#withdraw();
       this.#reject(reason);
     });

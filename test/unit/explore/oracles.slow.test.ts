@@ -2,12 +2,16 @@ import assert from 'node:assert/strict';
 import { describe, it } from 'node:test';
 import { explore, ViolationError } from '../../../src/explore/explore.ts';
 import type { ExploreOptions } from '../../../src/explore/explore.ts';
+import { WriteFence } from '../../../src/client/write-fence.ts';
+import { countController } from '../../../src/controllers/count/controller.ts';
 import { PendingWrites } from '../../../src/manager/read-your-writes.ts';
 import {
+  COUNT_SCENARIO,
   CREATES_FROM_CACHE,
   NAIVE_CONTROLLERS,
   naiveOptions,
 } from '../../support/naive-controllers.ts';
+import type { HttpHandler } from '../../../src/util/http.ts';
 import { MISTAKES } from '../../support/naive-mistakes.ts';
 
 describe('explore finds a controller that', () => {
@@ -20,6 +24,25 @@ describe('explore finds a controller that', () => {
       assert.equal(error.rule, controller.rule, error.message);
     });
   }
+});
+
+describe('explore and leader election', () => {
+  const options: ExploreOptions = {
+    ...COUNT_SCENARIO,
+    controllers: [countController],
+    replicas: 2,
+    faults: ['freeze'],
+    budget: { schedules: 20 },
+  };
+
+  it('finds nothing when a leader is frozen in the middle of a sync', async () => {
+    assert.equal((await explore(options)).schedules, 20);
+  });
+
+  it('finds writes of a former leader without a fence', async (test) => {
+    test.mock.method(WriteFence.prototype, 'wrap', (handler: HttpHandler) => handler);
+    await assert.rejects(explore(options), { rule: 'only the leader writes' });
+  });
 });
 
 describe('explore and read-your-writes', () => {
