@@ -1,7 +1,9 @@
 import { stringify } from 'yaml';
+import { groupResourceOf } from '../../api/resource.ts';
 import type { WebhookEntries } from '../../webhook/declaration.ts';
 import { needsServer } from '../../webhook/install.ts';
 import { webhookNames } from '../../webhook/manifests.ts';
+import { messageOf } from '../../util/values.ts';
 import { UsageError } from '../common/errors.ts';
 import {
   FORMAT,
@@ -14,7 +16,12 @@ import {
   WEBHOOK_ROLES,
 } from '../program/installation.ts';
 import type { ManifestFile, ReadManifest } from '../program/installation.ts';
-import { IF_OWN_CERTIFICATE, IF_WEBHOOKS, templateDeployment } from './deployment.ts';
+import {
+  IF_OWN_CERTIFICATE,
+  IF_WEBHOOKS,
+  PRIORITY_CLASS_NAME,
+  templateDeployment,
+} from './deployment.ts';
 import { ManifestTemplate } from './manifest-template.ts';
 import { dashboardLabels } from './monitoring.ts';
 import type { Monitoring } from './monitoring.ts';
@@ -32,7 +39,10 @@ export interface ChartSource {
   /** Image, if it is not that of the manifests. */
   readonly image?: string | undefined;
   readonly webhooks?: WebhookEntries | undefined;
-  /** Whether the program serves the webhooks by default. */
+  /**
+   * Whether the program serves the webhooks by default.
+   * @default true
+   */
   readonly hasWebhooksOn?: boolean | undefined;
   /** Whether the program can be limited to some namespaces. */
   readonly isNamespaced: boolean;
@@ -108,89 +118,103 @@ function withNamespace(text: string, program: string): string {
   );
 }
 
+/** A manifest of an installation that becomes a template. */
+interface ChartManifest {
+  /** Path of its file in the kustomization. */
+  readonly path: string;
+  readonly manifest: ManifestTemplate;
+  readonly kind: string;
+  readonly name: string;
+}
+
 /** Returns the templates by their paths, and adds the values that they use to `values`. */
 function templatesOf(source: ChartSource, values: ChartValue[]): [path: string, text: string][] {
-  const { program, read, webhooks, image } = source;
-  const files = Map.groupBy(
-    installationDocuments(program, read, { webhooks, image }).filter(
-      // Helm stores the release in this namespace, so it exists before.
-      ({ text }) => !/^kind: Namespace$/m.test(text),
-    ),
-    ({ path }) => path,
-  );
-  const namespace = namespaceIn([...files.values()].flat(), program);
-  const templates = [...files]
-    .filter(([path]) => !path.startsWith('webhook/') && path !== WEBHOOK_ROLES)
-    .map(([path, documents]) => templateOf(path, documents, { ...source, namespace }, values));
-  if (values.length === 0) {
+  const { program, read, webhooks, image, hasWebhooksOn = true, isNamespaced } = source;
+  const all = installationDocuments(program, read, { webhooks, image })
+    // The declaration of the webhooks has templates of its own.
+    .filter(({ path }) => !webhooks || !(path.startsWith('webhook/') || path === WEBHOOK_ROLES))
+    .filter(({ text }) => text.replaceAll(/^\s*#.*$/gm, '').trim() !== '')
+    .map(parsed);
+  const isServed = webhooks !== undefined && needsServer(webhooks);
+  const deployment = all.find(({ kind, name }) => kind === 'Deployment' && name === program);
+  if (!deployment) {
     throw new UsageError(
       `The manifests have no Deployment with the name of the program, ${JSON.stringify(program)}`,
     );
   }
-  values.push({
-    path: 'crds.install',
-    value: true,
-    comment: 'Whether the release creates and upgrades them.',
-    schema: BOOLEAN_VALUE,
-  });
-  if (webhooks) templates.push(...webhookTemplates(source, webhooks));
+  // A project can have another namespace than that of `withNamespace`.
+  const namespace = deployment.manifest.textAt(['metadata', 'namespace']);
+  const own = [systemNamespace(program), namespace];
+  const priorityClass = deployment.manifest.textAt(PRIORITY_CLASS_NAME);
+  values.push(
+    ...templateDeployment(deployment.manifest, {
+      ...source,
+      webhooks: isServed ? hasWebhooksOn : undefined,
+    }),
+  );
+  // Helm stores the release in this namespace, so it exists before.
+  const kept = all.filter(({ kind, name }) => kind !== 'Namespace' || !own.includes(name));
+  for (const { path, manifest, kind, name } of kept) {
+    if (kind === 'ServiceAccount' && name === program) {
+      manifest.addAnnotations(['metadata'], '.Values.serviceAccount.annotations');
+      values.push(ACCOUNT_ANNOTATIONS);
+    }
+    if (kind === 'CustomResourceDefinition')
+      templateDefinition(manifest, webhooks !== undefined && convertsBy(webhooks, name));
+    if (isNamespaced && isRoleOfControllers({ path })) templateRole(manifest, own);
+    for (const at of namespace ? manifest.pathsOf(namespace) : [])
+      if (at.at(-1) === 'namespace') manifest.setText(at, RELEASE_NAMESPACE);
+  }
+  values.push(INSTALL_CRDS);
+  const templates = [...Map.groupBy(kept, ({ path }) => path)].map(
+    ([path, manifests]): [string, string] => [
+      path,
+      surrounded(manifests, controlOf(path, manifests, isNamespaced, priorityClass)),
+    ],
+  );
   return [
     ...templates,
+    ...(webhooks ? webhookTemplates(source, webhooks) : []),
     ...optionalTemplates(source, values),
-    ['NOTES.txt', chartNotes(program, source.isNamespaced)],
+    ['NOTES.txt', chartNotes(program, isNamespaced)],
   ];
 }
 
-/** Returns the namespace of the Deployment of the program. */
-function namespaceIn(documents: readonly ManifestFile[], program: string): string | undefined {
-  return documents
-    .filter(({ text }) => /^kind: Deployment$/m.test(text))
-    .map(({ text }) => new ManifestTemplate(text))
-    .find((manifest) => manifest.textAt(['metadata', 'name']) === program)
-    ?.textAt(['metadata', 'namespace']);
+/** @throws {UsageError} with the path of a manifest that is not YAML */
+function parsed({ path, text }: ManifestFile): ChartManifest {
+  try {
+    const manifest = new ManifestTemplate(text);
+    const name = manifest.textAt(['metadata', 'name']);
+    return { path, manifest, kind: manifest.textAt(['kind']), name };
+  } catch (error) {
+    throw new UsageError(`${path}: ${messageOf(error)}`);
+  }
 }
 
-/** Returns a template of a file of the kustomization. */
-function templateOf(
+/** Returns the control structure around the manifests of a file. */
+function controlOf(
   path: string,
-  documents: readonly ManifestFile[],
-  source: ChartSource & { readonly namespace: string | undefined },
-  values: ChartValue[],
-): [path: string, text: string] {
-  const { program, webhooks, isNamespaced, namespace } = source;
-  const isRole = isNamespaced && isRoleOfControllers({ path });
-  const manifests = documents.map(({ text }) => {
-    const manifest = new ManifestTemplate(text);
-    const kind = manifest.textAt(['kind']);
-    const name = manifest.textAt(['metadata', 'name']);
-    if (kind === 'Deployment' && name === program) {
-      values.unshift(
-        ...templateDeployment(manifest, {
-          ...source,
-          webhooks: webhooks && needsServer(webhooks) ? source.hasWebhooksOn : undefined,
-        }),
-      );
-    }
-    if (kind === 'ServiceAccount' && name === program) {
-      manifest.addOptional(['metadata'], 'annotations', '.Values.serviceAccount.annotations');
-      values.push(ACCOUNT_ANNOTATIONS);
-    }
-    if (kind === 'CustomResourceDefinition') templateDefinition(manifest);
-    if (isRole) templateRole(manifest, [systemNamespace(program), namespace]);
-    // A project can have another namespace than that of `withNamespace`.
-    for (const at of namespace ? manifest.pathsOf(namespace) : [])
-      if (at.at(-1) === 'namespace') manifest.setText(at, RELEASE_NAMESPACE);
-    return manifest;
-  });
-  if (path.startsWith('crds/')) return [path, surrounded(manifests, 'if .Values.crds.install')];
-  if (isRole)
-    return [
-      path,
-      surrounded(manifests, isEvents({ path }) ? EACH_NAMESPACE_AND_OWN : EACH_NAMESPACE),
-    ];
-  const isClusterWide = isNamespaced && path.startsWith('rbac/metrics/');
-  return [path, surrounded(manifests, isClusterWide ? 'if not .Values.namespaces' : undefined)];
+  manifests: readonly ChartManifest[],
+  isNamespaced: boolean,
+  priorityClass: string,
+): string | undefined {
+  if (manifests.every(({ kind }) => kind === 'CustomResourceDefinition'))
+    return 'if .Values.crds.install';
+  // Another release has the class, or a release without one has none.
+  if (manifests.every(({ kind, name }) => kind === 'PriorityClass' && name === priorityClass))
+    return `if eq .Values.priorityClassName ${JSON.stringify(priorityClass)}`;
+  if (!isNamespaced) return undefined;
+  if (isEvents({ path })) return EACH_NAMESPACE_AND_OWN;
+  if (isRoleOfControllers({ path })) return EACH_NAMESPACE;
+  return path.startsWith('rbac/metrics/') ? 'if not .Values.namespaces' : undefined;
 }
+
+const INSTALL_CRDS: ChartValue = {
+  path: 'crds.install',
+  value: true,
+  comment: 'Whether the release creates and upgrades them.',
+  schema: BOOLEAN_VALUE,
+};
 
 const ACCOUNT_ANNOTATIONS: ChartValue = {
   path: 'serviceAccount.annotations',
@@ -199,17 +223,25 @@ const ACCOUNT_ANNOTATIONS: ChartValue = {
   schema: TEXTS_VALUE,
 };
 
-function surrounded(manifests: readonly ManifestTemplate[], control?: string): string {
-  const text = manifests.map(String).join('---\n');
+function surrounded(
+  manifests: readonly Pick<ChartManifest, 'manifest'>[],
+  control: string | undefined,
+): string {
+  const text = manifests.map(({ manifest }) => String(manifest)).join('---\n');
   if (control === undefined) return text;
   return `{{- ${control} }}\n---\n${text}{{- end }}\n`;
 }
 
+/** Whether the program converts the objects of a definition. A definition can also have a conversion of another program. */
+function convertsBy({ conversions }: WebhookEntries, definition: string): boolean {
+  return conversions.some(({ hub }) => groupResourceOf(hub) === definition);
+}
+
 /** Helm keeps the definition when the release is uninstalled, because its deletion deletes all objects. */
-function templateDefinition(definition: ManifestTemplate): void {
+function templateDefinition(definition: ManifestTemplate, converts: boolean): void {
   const annotations = ['metadata', 'annotations'];
   definition.set([...annotations, 'helm.sh/resource-policy'], 'keep');
-  if (definition.textAt(['spec', 'conversion', 'strategy']) !== 'Webhook') return;
+  if (!converts) return;
   definition.only(['spec', 'conversion'], IF_WEBHOOKS);
   definition.addEntries(annotations, '.Values.webhooks.annotations');
 }
@@ -219,7 +251,7 @@ function templateDefinition(definition: ManifestTemplate): void {
  *
  * @param own names of the namespace of the program
  */
-function templateRole(role: ManifestTemplate, own: readonly (string | undefined)[]): void {
+function templateRole(role: ManifestTemplate, own: readonly string[]): void {
   const inNamespace = (kind: string) =>
     `{{ if $namespace }}${kind}{{ else }}Cluster${kind}{{ end }}`;
   for (const path of [['kind'], ['roleRef', 'kind']]) {
@@ -253,8 +285,8 @@ function webhookTemplates(
       const manifest = new ManifestTemplate(text);
       for (const at of manifest.pathsOf(NAMESPACES)) templateSelector(manifest, at.slice(0, -1));
       if (manifest.textAt(['kind']).endsWith('WebhookConfiguration'))
-        manifest.addOptional(['metadata'], 'annotations', '.Values.webhooks.annotations');
-      return manifest;
+        manifest.addAnnotations(['metadata'], '.Values.webhooks.annotations');
+      return { manifest };
     });
     return [path, surrounded(manifests, conditions[path])];
   });
@@ -298,7 +330,7 @@ function optionalTemplates(
         schema: TEXTS_VALUE,
       },
     );
-    return [`monitoring/${path}.yaml`, surrounded([manifest], `if .Values.${path}.enabled`)];
+    return [`monitoring/${path}.yaml`, surrounded([{ manifest }], `if .Values.${path}.enabled`)];
   };
   const policy = optionalFile(read, NETWORK_POLICY);
   if (policy !== undefined) {
@@ -316,7 +348,10 @@ function optionalTemplates(
       : [
           [
             NETWORK_POLICY,
-            surrounded([new ManifestTemplate(policy)], 'if .Values.networkPolicy.enabled'),
+            surrounded(
+              [{ manifest: new ManifestTemplate(policy) }],
+              'if .Values.networkPolicy.enabled',
+            ),
           ] as [string, string],
         ]),
     labelled('serviceMonitor', new ManifestTemplate(monitoring.serviceMonitor)),

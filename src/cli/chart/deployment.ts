@@ -24,6 +24,8 @@ const CERTIFICATE = { name: 'webhook-certificate', mountPath: '/webhook-certific
 const POD = ['spec', 'template', 'spec'];
 const CONTAINER = [...POD, 'containers', 0];
 const ARGS = [...CONTAINER, 'args'];
+/** Location of the PriorityClass in a Deployment. */
+export const PRIORITY_CLASS_NAME = [...POD, 'priorityClassName'];
 
 /** Turns the Deployment of a program into a template, and returns the values that it uses. */
 export function templateDeployment(
@@ -104,12 +106,14 @@ export function templateDeployment(
   field(
     POD,
     'priorityClassName',
-    { path: 'priorityClassName', comment: 'PriorityClass of the Pods.', schema: TEXT_VALUE },
+    {
+      path: 'priorityClassName',
+      comment: 'PriorityClass of the Pods. The release does not create that of another name.',
+      schema: TEXT_VALUE,
+    },
     '',
   );
-  const annotations = ['spec', 'template', 'metadata', 'annotations'];
-  if (deployment.has(annotations)) deployment.addEntries(annotations, '.Values.podAnnotations');
-  else deployment.addOptional(annotations.slice(0, -1), 'annotations', '.Values.podAnnotations');
+  deployment.addAnnotations(['spec', 'template', 'metadata'], '.Values.podAnnotations');
   values.push({
     path: 'podAnnotations',
     value: {},
@@ -130,6 +134,7 @@ function imageValues(deployment: ManifestTemplate, version: string): ChartValue[
     [...CONTAINER, 'image'],
     '{{ .Values.image.repository }}{{ with .Values.image.digest }}@{{ . }}{{ else }}:{{ .Values.image.tag | default .Chart.AppVersion }}{{ end }}',
   );
+  const pullPolicy = deployment.textAt([...CONTAINER, 'imagePullPolicy']);
   deployment.addOptionalText(CONTAINER, 'imagePullPolicy', '.Values.image.pullPolicy');
   return [
     {
@@ -152,7 +157,7 @@ function imageValues(deployment: ManifestTemplate, version: string): ChartValue[
     },
     {
       path: 'image.pullPolicy',
-      value: '',
+      value: pullPolicy,
       comment: 'Always, IfNotPresent or Never. Default: that of Kubernetes.',
       schema: { enum: ['', 'Always', 'IfNotPresent', 'Never'] },
     },

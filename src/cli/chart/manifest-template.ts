@@ -81,6 +81,13 @@ export class ManifestTemplate {
     this.#surround([...path, name], `with ${expression}`);
   }
 
+  /** Adds the entries of an expression to the annotations in the metadata at a path. */
+  addAnnotations(metadata: Path, expression: string): void {
+    const path = [...metadata, 'annotations'];
+    if (this.has(path)) this.addEntries(path, expression);
+    else this.addOptional(metadata, 'annotations', expression);
+  }
+
   /** Adds a field with a single value, if the value of an expression is not empty. */
   addOptionalText(path: Path, name: string, expression: string): void {
     this.setText([...path, name], '{{ . }}');
@@ -106,14 +113,10 @@ export class ManifestTemplate {
 
   /** Adds an item to the list at a path, if a condition holds. */
   addItem(path: Path, item: unknown, condition: string): void {
-    if (this.has(path)) {
-      const list = this.#collection(path) as YAMLSeq;
-      list.items.push(this.#document.createNode(item));
-      this.only([...path, list.items.length - 1], condition);
-    } else {
-      this.#document.setIn(path, this.#document.createNode([item]));
-      this.only(path, condition);
-    }
+    if (!this.has(path)) this.set(path, []);
+    const { items } = this.#collection(path) as YAMLSeq;
+    items.push(this.#document.createNode(item));
+    this.only([...path, items.length - 1], condition);
   }
 
   /** Adds a text with expressions to the list at a path, if a condition holds. */

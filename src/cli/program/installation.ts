@@ -195,7 +195,9 @@ function withDeployment(image: string | undefined, flags: readonly string[]): Ed
   return (document) => {
     if (document.get('kind') !== 'Deployment') return;
     if (image !== undefined) document.setIn([...container, 'image'], image);
-    for (const flag of flags) document.addIn([...container, 'args'], flag);
+    const args = [...container, 'args'];
+    if (flags.length > 0 && !document.hasIn(args)) document.setIn(args, document.createNode([]));
+    for (const flag of flags) document.addIn(args, flag);
   };
 }
 

@@ -46,6 +46,10 @@ const SOURCES: Readonly<Record<string, ChartSource>> = {
     webhooks: new Webhooks().defaults(COUNTS, () => undefined).entries(),
     hasWebhooksOn: true,
   },
+  'a program with rules only': {
+    ...SOURCE,
+    webhooks: new Webhooks().rules(COUNTS, [{ rule: 'self.spec.count > 0' }]).entries(),
+  },
   'a program with webhooks that are off': {
     ...SOURCE,
     webhooks: new Webhooks().validates(COUNTS, () => []).entries(),

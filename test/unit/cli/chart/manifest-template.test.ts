@@ -54,7 +54,7 @@ const edits: readonly (readonly [
     'adds an item to a list that the manifest lacks',
     'a: 1\n',
     (all) => all.addItem(['b'], { c: all.text('{{ .d }}') }, '.v'),
-    'a: 1\n{{- if .v }}\nb:\n  - c: {{ .d }}\n{{- end }}\n',
+    'a: 1\nb:\n  {{- if .v }}\n  - c: {{ .d }}\n  {{- end }}\n',
   ],
 ];
 
