@@ -18,6 +18,17 @@ export function assertNever(value: never): never {
   throw new TypeError(`Unexpected value: ${JSON.stringify(value)}`);
 }
 
+/** Returns the indexes of values that occur before, in linear time. */
+export function repeatedIndexes(values: readonly unknown[]): ReadonlySet<number> {
+  const known = new Set<unknown>();
+  const repeated = new Set<number>();
+  for (const [index, value] of values.entries()) {
+    if (known.has(value)) repeated.add(index);
+    known.add(value);
+  }
+  return repeated;
+}
+
 /** Compares texts by their UTF-16 code units, for `sort`. */
 export function compareText(a: string, b: string): number {
   return a < b ? -1 : a > b ? 1 : 0;

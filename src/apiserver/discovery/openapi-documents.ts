@@ -9,15 +9,14 @@ import { loadDescriptions } from './descriptions.ts';
 import type { Descriptions } from './descriptions.ts';
 import { encodeOpenApi, encodeSwagger } from './openapi-protobuf.ts';
 import { pathsOf } from './paths.ts';
-import { swaggerOf } from './swagger.ts';
+import { swaggerJson, swaggerOf } from './swagger.ts';
 import type { HttpRequest, HttpResponse } from '../../util/http.ts';
 import { toHex } from '../../util/bytes.ts';
-import { sha256 } from '../../util/sha256.ts';
 import type { Target } from '../request/request-info.ts';
 
 interface OpenApiDocument {
-  /** SHA-256 in upper-case hexadecimal: it changes if the content does. */
-  readonly hash: string;
+  /** Returns the SHA-256 in upper-case hexadecimal: it changes if the content does. */
+  readonly hash: () => Promise<string>;
   readonly json: () => Promise<string>;
   /** Returns the document as protobuf; absent for the index, which has no other form. */
   readonly protobuf?: () => Promise<Uint8Array>;
@@ -44,15 +43,17 @@ export class OpenApiDocuments {
   }
 
   /** Returns the index at `/openapi/v3`: the URL of the document of each group version. */
-  index(): OpenApiDocument {
+  async index(): Promise<OpenApiDocument> {
     const versions = this.#registry.groups().flatMap(({ versions }) => versions);
-    const paths = versions.map((version) => {
+    const paths: [string, object][] = [];
+    for (const version of versions) {
       const path = pathOf(version);
-      return [path, { serverRelativeURL: documentUrl(path, this.#document(version).hash) }];
-    });
+      const url = documentUrl(path, await this.#document(version).hash());
+      paths.push([path, { serverRelativeURL: url }]);
+    }
     this.#forgetAllBut(new Set([...versions.map(pathOf), SWAGGER]));
     const json = JSON.stringify({ paths: Object.fromEntries(paths) });
-    return { hash: hashOf(json), json: () => Promise.resolve(json) };
+    return { hash: () => hashOf(json), json: () => Promise.resolve(json) };
   }
 
   /** Returns the document at `/openapi/v3/<path>`, or undefined if the group version is not served. */
@@ -67,16 +68,17 @@ export class OpenApiDocuments {
   swagger(): OpenApiDocument {
     const versions = this.#registry.groups().flatMap(({ versions }) => versions);
     const definitions = versions.flatMap(({ definitions }) => definitions);
-    return this.#cached(SWAGGER, definitions, () =>
-      documentOf(definitions, swaggerOf, JSON.stringify, encodeSwagger),
-    );
+    return this.#cached(SWAGGER, definitions, () => ({
+      // It has the same content as the documents of version 3.
+      hash: once(async () => hashOf(SWAGGER + (await (await this.index()).json()))),
+      json: once(async () => swaggerJson(definitions, await loadDescriptions())),
+      protobuf: once(async () => encodeSwagger(swaggerOf(definitions, await loadDescriptions()))),
+    }));
   }
 
   #document(served: GroupVersion): OpenApiDocument {
     const { definitions } = served;
-    return this.#cached(pathOf(served), definitions, () =>
-      documentOf(definitions, openApiOf, escapedJson, encodeOpenApi),
-    );
+    return this.#cached(pathOf(served), definitions, () => documentOf(definitions));
   }
 
   #cached(
@@ -136,21 +138,19 @@ function isSame(a: readonly ResourceDefinition[], b: readonly ResourceDefinition
  * Returns a document whose forms are generated on the first request for them. The descriptions of built-in types are
  * not hashed, but the version of Kubernetes that they come from, so that the index needs no descriptions.
  */
-function documentOf(
-  definitions: readonly ResourceDefinition[],
-  contentOf: (definitions: readonly ResourceDefinition[], descriptions: Descriptions) => JsonObject,
-  toJson: (content: JsonObject) => string,
-  encode: (content: JsonObject) => Uint8Array,
-): OpenApiDocument {
-  const hash = hashOf(VERSION.gitVersion + JSON.stringify(contentOf(definitions, {})));
-  const content = async () => contentOf(definitions, await loadDescriptions());
-  let json: Promise<string> | undefined;
-  let bytes: Promise<Uint8Array> | undefined;
+function documentOf(definitions: readonly ResourceDefinition[]): OpenApiDocument {
+  const content = async () => openApiOf(definitions, await loadDescriptions());
   return {
-    hash,
-    json: () => (json ??= content().then((value) => toJson(value))),
-    protobuf: () => (bytes ??= content().then(encode)),
+    hash: once(() => hashOf(VERSION.gitVersion + JSON.stringify(openApiOf(definitions, {})))),
+    json: once(async () => escapedJson(await content())),
+    protobuf: once(async () => encodeOpenApi(await content())),
   };
+}
+
+/** Calls `make` on the first call, and returns its result on each. */
+function once<T>(make: () => Promise<T>): () => Promise<T> {
+  let made: Promise<T> | undefined;
+  return () => (made ??= make());
 }
 
 /** Encodes a document of version 3; as upstream, that of version 2 is not escaped. */
@@ -158,8 +158,10 @@ function escapedJson(content: JsonObject): string {
   return escapeHtml(JSON.stringify(content));
 }
 
-function hashOf(text: string): string {
-  return toHex(sha256(text)).toUpperCase();
+/** The digest of the platform, because documents have megabytes and it does not block. */
+async function hashOf(text: string): Promise<string> {
+  const digest = await crypto.subtle.digest('SHA-256', encoder.encode(text));
+  return toHex(new Uint8Array(digest)).toUpperCase();
 }
 
 /** A URL with a hash always has the same content. */
@@ -180,15 +182,16 @@ export async function openApiResponse(
     return respond(documents.swagger(), headers, { vary: 'Accept-Encoding, Accept' }, 'v2');
   }
   if (version !== 'v3') return undefined;
-  if (rest.length === 0) return respond(documents.index(), headers, {});
+  if (rest.length === 0) return respond(await documents.index(), headers, {});
   const path = rest.join('/');
   const document = documents.document(path);
   if (!document) return undefined;
   const hash = query.get('hash');
-  if (hash && hash !== document.hash) {
+  const current = await document.hash();
+  if (hash && hash !== current) {
     return {
       status: 301,
-      headers: { location: documentUrl(path, document.hash) },
+      headers: { location: documentUrl(path, current) },
       body: bodyOf(''),
     };
   }
@@ -201,7 +204,7 @@ async function respond(
   extra: Readonly<Record<string, string>>,
   version: 'v2' | 'v3' = 'v3',
 ): Promise<HttpResponse> {
-  const etag = `"${hash}"`;
+  const etag = `"${await hash()}"`;
   const common = { vary: 'Accept', ...extra };
   const form = protobuf ? formFor(request['accept'], version) : 'json';
   if (!form) return { status: 406, headers: common, body: bodyOf('') };

@@ -1,5 +1,6 @@
 import { isRecord } from '../../util/values.ts';
 import type { JsonObject } from '../../util/json-value.ts';
+import { nextTurn } from '../../util/next-turn.ts';
 import type { ResourceDefinition } from '../objects/resource-definition.ts';
 import { VERSION } from '../objects/kubernetes-version.ts';
 import { componentsOf } from './components.ts';
@@ -18,31 +19,71 @@ export function swaggerOf(
   definitions: readonly ResourceDefinition[],
   descriptions: Descriptions,
 ): JsonObject {
-  const schemas = [...componentsOf(definitions, descriptions)];
   return {
-    swagger: '2.0',
-    info: { title: 'Kubernetes', version: `${VERSION.major}.${VERSION.minor}` },
-    paths: Object.fromEntries(
-      definitions.flatMap((definition) =>
-        Object.entries(pathsOf(definition)).map(([path, item]) => [
-          path,
-          pathOf(item, definition.custom),
-        ]),
-      ),
-    ),
-    definitions: Object.fromEntries(
-      schemas.map(([name, schema]) => [name, schemaOf(schema as JsonObject)]),
-    ),
-    securityDefinitions: {
-      BearerToken: {
-        description: 'Bearer Token authentication',
-        type: 'apiKey',
-        name: 'authorization',
-        in: 'header',
-      },
-    },
-    security: [{ BearerToken: [] }],
+    ...HEAD,
+    paths: Object.fromEntries(pathEntries(definitions)),
+    definitions: Object.fromEntries(schemaEntries(definitions, descriptions)),
+    ...SECURITY,
   };
+}
+
+/** Returns the document of `swaggerOf` as JSON, in steps between which other requests proceed. */
+export async function swaggerJson(
+  definitions: readonly ResourceDefinition[],
+  descriptions: Descriptions,
+): Promise<string> {
+  const sections = [JSON.stringify(HEAD).slice(0, -1)];
+  for (const [name, entries] of [
+    ['paths', pathEntries(definitions)],
+    ['definitions', schemaEntries(definitions, descriptions)],
+  ] as const) {
+    const members = new Map<string, string>();
+    for (const [key, value] of entries) {
+      members.set(key, `${JSON.stringify(key)}:${JSON.stringify(value)}`);
+      if (members.size % STEP === 0) await nextTurn();
+    }
+    sections.push(`"${name}":{${[...members.values()].join(',')}}`);
+  }
+  return [...sections, JSON.stringify(SECURITY).slice(1)].join(',');
+}
+
+/** Number of paths or schemas of a step. */
+const STEP = 50;
+
+const HEAD = {
+  swagger: '2.0',
+  info: { title: 'Kubernetes', version: `${VERSION.major}.${VERSION.minor}` },
+} as const;
+
+const SECURITY = {
+  securityDefinitions: {
+    BearerToken: {
+      description: 'Bearer Token authentication',
+      type: 'apiKey',
+      name: 'authorization',
+      in: 'header',
+    },
+  },
+  security: [{ BearerToken: [] }],
+} as const;
+
+function* pathEntries(
+  definitions: readonly ResourceDefinition[],
+): Generator<readonly [string, JsonObject]> {
+  for (const definition of definitions) {
+    for (const [path, item] of Object.entries(pathsOf(definition))) {
+      yield [path, pathOf(item, definition.custom)];
+    }
+  }
+}
+
+function* schemaEntries(
+  definitions: readonly ResourceDefinition[],
+  descriptions: Descriptions,
+): Generator<readonly [string, JsonObject]> {
+  for (const [name, schema] of componentsOf(definitions, descriptions)) {
+    yield [name, schemaOf(schema as JsonObject)];
+  }
 }
 
 function pathOf(item: object, custom: boolean | undefined): JsonObject {

@@ -86,6 +86,17 @@ const BODIES: Readonly<Record<string, Body>> = {
     const { body } = pod(spec);
     return [pod(spec), { method: 'PUT', path: `${PODS}/a`, body, type: JSON_TYPE }];
   },
+  'spread constraints': (bytes) => [
+    pod(
+      `${container('"command":["a"]')},"topologySpreadConstraints":[${repeated(bytes, (at) => `{"maxSkew":1,"topologyKey":"k${at}","whenUnsatisfiable":"DoNotSchedule"}`)}]`,
+    ),
+  ],
+  'allowed topologies': (bytes) => [
+    post(
+      '/apis/storage.k8s.io/v1/storageclasses',
+      `{"metadata":{"name":"a"},"provisioner":"p","allowedTopologies":[{"matchLabelExpressions":[{"key":"k","values":[${repeated(bytes, (at) => `"v${at}"`)}]}]}]}`,
+    ),
+  ],
   'node ports': (bytes) => [
     service(
       `"type":"NodePort","ports":[${repeated(bytes, (at) => `{"name":"p${at}","port":${(at % 65_000) + 1}}`)}]`,

@@ -1,3 +1,4 @@
+import { repeatedIndexes } from '../../../util/values.ts';
 import { utf8Length } from '../../../util/bytes.ts';
 import { goQuote } from '../../../util/go-quote.ts';
 import { OMITTED } from '../../../api/field-error.ts';
@@ -104,12 +105,13 @@ function validateExitCodes(codes: CheckedObject, names: readonly string[]): void
   const values = codes.list('values').map(Number);
   if (values.length === 0) codes.invalid('values', 'at least one value is required');
   else if (values.length > MAX_EXIT_CODES) codes.tooMany('values', values.length, MAX_EXIT_CODES);
+  const repeated = repeatedIndexes(values);
   for (const [index, value] of values.entries()) {
     const field = `values[${index}]`;
     if (codes.text('operator') === 'In' && value === 0) {
       codes.invalid(field, 'must not be 0 for the In operator', value);
     }
-    if (values.indexOf(value) < index) codes.duplicate(field, value);
+    if (repeated.has(index)) codes.duplicate(field, value);
   }
   if (values.some((value, index) => value < (values[index - 1] ?? value))) {
     codes.invalid('values', 'must be ordered');

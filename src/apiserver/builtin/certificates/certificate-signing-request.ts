@@ -5,7 +5,7 @@ import { parseCertificateRequest } from '../../../util/certificate-request.ts';
 import { goQuote } from '../../../util/go-quote.ts';
 import type { JsonObject } from '../../../util/json-value.ts';
 import { numberIn, objectIn, objectsIn, textIn } from '../../../util/json-value.ts';
-import { messageOf } from '../../../util/values.ts';
+import { messageOf, repeatedIndexes } from '../../../util/values.ts';
 import { timestamp } from '../../../api/conditions.ts';
 import { MASTERS } from '../../../api/user.ts';
 import type { CheckedObject } from '../../objects/checked-object.ts';
@@ -168,8 +168,9 @@ function validate(request: CheckedObject<StoredObject>, previous: StoredObject |
   if (spec.list('usages').length === 0) spec.required('usages');
   spec.requireEachOf('usages', USAGES);
   const usages = previous ? [] : spec.list('usages');
+  const repeated = repeatedIndexes(usages);
   for (const [index, usage] of usages.entries()) {
-    if (usages.indexOf(usage) < index) spec.duplicate(`usages[${index}]`, usage);
+    if (repeated.has(index)) spec.duplicate(`usages[${index}]`, usage);
   }
   if (spec.text('signerName') === 'kubernetes.io/legacy-unknown') {
     spec.invalid('signerName', 'the legacy signerName is not allowed via this API version');

@@ -112,18 +112,18 @@ function validateLabelKeys(term: CheckedObject): void {
   }
   const { matchLabelKeys, mismatchLabelKeys } = lists;
   const selected = new Set(Object.keys(selector?.in('matchLabels').value ?? {}));
+  const [matched, mismatched] = [new Set(matchLabelKeys), new Set(mismatchLabelKeys)];
   for (const expression of selector?.items('matchExpressions') ?? []) {
     const key = expression.text('key');
-    const index = matchLabelKeys.lastIndexOf(key);
-    if (index >= 0 && selected.has(key)) {
+    if (matched.has(key) && selected.has(key)) {
       // A server omits the name of the list.
       const error = 'exists in both matchLabelKeys and labelSelector';
-      term.invalid(`[${index}]`, error, key);
+      term.invalid(`[${matchLabelKeys.lastIndexOf(key)}]`, error, key);
     }
     selected.add(key);
   }
   for (const [index, key] of matchLabelKeys.entries()) {
-    if (!mismatchLabelKeys.includes(key)) continue;
+    if (!mismatched.has(key)) continue;
     const why = 'exists in both matchLabelKeys and mismatchLabelKeys';
     term.invalid(`matchLabelKeys[${index}]`, why, key);
   }
@@ -140,6 +140,7 @@ function validateSpread(spec: CheckedObject): void {
   const names = constraints.map(
     (each) => `{${each.text('topologyKey')}, ${each.text('whenUnsatisfiable')}}`,
   );
+  const last = new Map(names.map((name, index) => [name, index]));
   for (const [index, constraint] of constraints.entries()) {
     const action = constraint.text('whenUnsatisfiable');
     requirePositive(constraint, 'maxSkew', constraint.number('maxSkew') ?? 0);
@@ -149,7 +150,7 @@ function validateSpread(spec: CheckedObject): void {
     const actions = ['DoNotSchedule', 'ScheduleAnyway'];
     if (!actions.includes(action)) constraint.notSupported('whenUnsatisfiable', actions, action);
     const name = names[index] ?? '';
-    if (names.includes(name, index + 1)) {
+    if (last.get(name) !== index) {
       constraint.duplicate('{topologyKey, whenUnsatisfiable}', name);
     }
     const domains = constraint.number('minDomains');

@@ -54,13 +54,14 @@ function validateTransitions(
   for (const [list, containers] of STATUSES) {
     const isEphemeral = list === 'ephemeralContainerStatuses';
     if (restartsAll && !isEphemeral) continue;
+    const named = new Map(spec.items(containers).map((each) => [each.text('name'), each]));
     const now = new Map(status.items(list).map((each) => [each.text('name'), each]));
     for (const [index, was] of before.items(list).entries()) {
       const name = was.text('name');
       const ended = was.in('state').get('terminated');
       const is = now.get(name);
       if (!ended || !is || is.in('state').get('terminated')) continue;
-      const container = spec.items(containers).find((each) => each.text('name') === name);
+      const container = named.get(name);
       const code = ended.number('exitCode') ?? 0;
       if (!isEphemeral && container && restarts(container, code, spec)) continue;
       status.forbidden(

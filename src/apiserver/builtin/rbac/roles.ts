@@ -2,8 +2,9 @@ import { equalJson } from '../../../api/equal.ts';
 import { requireRoleRights } from '../../auth/privilege-escalation.ts';
 import type { CheckedObject } from '../../objects/checked-object.ts';
 import type { ApiObject } from '../../objects/resource-definition.ts';
-import { requireOperators, selectorRequirements, textMapIn } from '../pods/template-validation.ts';
+import { selectorRequirements, textMapIn } from '../pods/template-validation.ts';
 import type { BuiltinKind } from '../shared/builtin-kind.ts';
+import { validateLabelSelector } from '../shared/label-selector-validation.ts';
 
 export const RBAC_TRAITS = { nameFormat: 'pathSegment', createOnUpdate: true } as const;
 
@@ -66,8 +67,9 @@ function validateRule(rule: CheckedObject, isNamespaced: boolean): void {
 }
 
 function validateRoleSelector(selector: CheckedObject): void {
-  requireOperators(selector);
+  validateLabelSelector(selector);
   const expressions = selector.items('matchExpressions').map(({ value }) => value);
   if (selectorRequirements(textMapIn(selector.value, 'matchLabels'), expressions)) return;
-  selector.invalid('', 'invalid label selector.', selector.value);
+  // As upstream, which shows the selector that it could not parse.
+  selector.invalid('', 'invalid label selector.', null);
 }

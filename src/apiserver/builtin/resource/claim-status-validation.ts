@@ -1,3 +1,4 @@
+import { repeatedIndexes } from '../../../util/values.ts';
 import { goQuote } from '../../../util/go-quote.ts';
 import { objectIn, textIn } from '../../../util/json-value.ts';
 import { equalJson } from '../../../api/equal.ts';
@@ -80,6 +81,7 @@ function validateNetworkData(data: CheckedObject): void {
     if (data.text(field).length > max) data.tooLong(field, max);
   }
   const addresses = data.requireAtMost('ips', 16) ? data.list('ips').map(String) : [];
+  const repeated = repeatedIndexes(addresses);
   for (const [index, address] of addresses.entries()) {
     const field = `ips[${index}]`;
     const [ip = '', size = ''] = address.split('/');
@@ -92,7 +94,7 @@ function validateNetworkData(data: CheckedObject): void {
       const shown = goQuote(`${canonical}/${Number(size)}`);
       data.invalid(field, `must be in canonical form (${shown})`, address);
     }
-    if (addresses.indexOf(address) < index) data.duplicate(field, address);
+    if (repeated.has(index)) data.duplicate(field, address);
   }
 }
 
@@ -114,10 +116,12 @@ export function validateBindingConditions(device: CheckedObject): void {
     if (!field || !other) continue;
     device.requireAtMost(field, 4);
     const list = device.list(field).map(String);
+    const repeated = repeatedIndexes(list);
+    const others = new Set(device.list(other));
     for (const [index, condition] of list.entries()) {
       device.problems(`${field}[${index}]`, qualifiedNameProblems(condition), condition);
-      if (list.indexOf(condition) < index) device.duplicate(`${field}[${index}]`, condition);
-      if (field === failures && device.list(other).includes(condition)) {
+      if (repeated.has(index)) device.duplicate(`${field}[${index}]`, condition);
+      if (field === failures && others.has(condition)) {
         const why = 'bindingFailureConditions must not overlap with bindingConditions';
         device.invalid(`${field}[${index}]`, why, condition);
       }

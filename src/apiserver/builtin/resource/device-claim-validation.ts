@@ -1,5 +1,5 @@
 import { nameProblems } from '../../../api/object-names.ts';
-import { isRecord } from '../../../util/values.ts';
+import { isRecord, repeatedIndexes } from '../../../util/values.ts';
 import type { CheckedObject } from '../../objects/checked-object.ts';
 import { requireDriverName } from '../pods/volume-sources.ts';
 import { requireQualifiedProperty, validateDeviceToleration } from './device-names.ts';
@@ -122,9 +122,10 @@ export function validateConfigurations(
 function validateReferences(holder: CheckedObject, names: RequestNames): void {
   holder.requireAtMost('requests', MAX_ITEMS);
   const references = holder.list('requests').map(String);
+  const repeated = repeatedIndexes(references);
   for (const [index, reference] of references.entries()) {
     validateRequestReference(holder, `requests[${index}]`, reference, names);
-    if (references.indexOf(reference) < index) holder.duplicate(`requests[${index}]`, reference);
+    if (repeated.has(index)) holder.duplicate(`requests[${index}]`, reference);
   }
 }
 

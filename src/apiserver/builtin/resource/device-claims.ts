@@ -1,5 +1,6 @@
 import type { JsonObject } from '../../../util/json-value.ts';
 import { objectIn, objectsIn, textIn } from '../../../util/json-value.ts';
+import { goJson } from '../../../util/go-format.ts';
 import { equalJson } from '../../../api/equal.ts';
 import type { FieldError } from '../../../api/field-error.ts';
 import { fieldError } from '../../../api/field-error.ts';
@@ -115,12 +116,11 @@ function requireDrivers(
 function changedDrivers(status: JsonObject, before: JsonObject): string[] {
   const present = objectsIn(status, 'devices');
   const past = objectsIn(before, 'devices');
-  const isIn = (devices: readonly JsonObject[]) => (device: JsonObject) =>
-    devices.some((other) => equalJson(other, device));
-  const changed = [
-    ...present.filter((device) => !isIn(past)(device)),
-    ...past.filter((device) => !isIn(present)(device)),
-  ];
+  const isOutside = (devices: readonly JsonObject[]) => {
+    const known = new Set(devices.map(goJson));
+    return (device: JsonObject) => !known.has(goJson(device));
+  };
+  const changed = [...present.filter(isOutside(past)), ...past.filter(isOutside(present))];
   return [...new Set(changed.map((device) => textIn(device, 'driver')))].sort();
 }
 

@@ -1,3 +1,4 @@
+import { repeatedIndexes } from '../../../util/values.ts';
 import { objectIn, objectsIn } from '../../../util/json-value.ts';
 import { equalJson } from '../../../api/equal.ts';
 import type { CheckedObject } from '../../objects/checked-object.ts';
@@ -30,10 +31,11 @@ function validateNode(node: CheckedObject, previous: StoredObject | undefined): 
     if (names.has(name)) driver.duplicate('name', name);
     names.add(name);
     const keys = driver.list('topologyKeys').map(String);
+    const repeated = repeatedIndexes(keys);
     for (const [at, key] of keys.entries()) {
       // A server reports keys with the path of the driver.
       if (key === '') spec.required(`drivers[${index}]`);
-      if (keys.indexOf(key) < at) spec.duplicate(`drivers[${index}]`, key);
+      if (repeated.has(at)) spec.duplicate(`drivers[${index}]`, key);
       spec.problems(`drivers[${index}]`, qualifiedNameProblems(key), key);
     }
     for (const former of objectsIn(objectIn(previous, 'spec'), 'drivers')) {

@@ -1,5 +1,5 @@
 import { goJson } from '../../../util/go-format.ts';
-import { compareText } from '../../../util/values.ts';
+import { compareText, repeatedIndexes } from '../../../util/values.ts';
 import type { CheckedObject } from '../../objects/checked-object.ts';
 import type { StoredObject } from '../../objects/resource-definition.ts';
 import { columns, field, flagColumn } from '../../table/column.ts';
@@ -40,8 +40,9 @@ function validateClass(object: CheckedObject, previous: StoredObject | undefined
     for (const expression of topology.items('matchLabelExpressions')) {
       const values = expression.list('values');
       if (values.length === 0) expression.required('values');
+      const repeated = repeatedIndexes(values);
       for (const [index, value] of values.entries()) {
-        if (values.indexOf(value) < index) expression.duplicate(`values[${index}]`, value);
+        if (repeated.has(index)) expression.duplicate(`values[${index}]`, value);
       }
       requireSelectorKey(expression, 'key');
       if (keys.has(expression.text('key'))) expression.duplicate('key');
