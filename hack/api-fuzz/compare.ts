@@ -1,6 +1,8 @@
 import type { HttpHandler } from '../../src/util/http.ts';
 import { acceptedReason } from './accepted.ts';
 import { GADGET_CRD, WIDGET_CRD } from './crds.ts';
+import { CHANGED, DENIED } from './kinds.ts';
+import { USERS } from './requests.ts';
 import type { FuzzRequest, Json } from './requests.ts';
 import { sequence } from './requests.ts';
 import type { Shown } from './session.ts';
@@ -46,6 +48,7 @@ export async function compareServers(
 ): Promise<readonly Difference[]> {
   for (const handle of [ours, real]) {
     for (const crd of [WIDGET_CRD, GADGET_CRD]) await install(handle, crd);
+    await installRules(handle);
   }
   const found = new Map<string, Difference>();
   let index = 0;
@@ -87,6 +90,82 @@ async function install(handle: HttpHandler, crd: Json): Promise<void> {
     await new Promise((resolve) => setTimeout(resolve, 50));
   }
   throw new Error(`${path} is not served`);
+}
+
+/** Permissions of a user, by names and without, and policies that deny or change objects with a label. */
+async function installRules(handle: HttpHandler): Promise<void> {
+  const session = new Session(handle, 'x');
+  const create = (path: string, kind: string, body: object) => {
+    const [group, version] = path.split('/').slice(2);
+    const object = { apiVersion: `${group}/${version}`, kind, metadata: { name: 'fuzz' }, ...body };
+    return session.send({ method: 'POST', path, subject: path, body: object });
+  };
+  const rbac = '/apis/rbac.authorization.k8s.io/v1';
+  const resources = ['configmaps', 'pods', 'widgets', 'deployments', 'poddisruptionbudgets'];
+  const rules = [
+    { apiGroups: ['*'], resources, verbs: ['list', 'watch', 'create'] },
+    { apiGroups: ['*'], resources, resourceNames: ['a'], verbs: ['*'] },
+    { apiGroups: ['*'], resources: ['*/status'], verbs: ['patch'] },
+  ];
+  await create(`${rbac}/clusterroles`, 'ClusterRole', { rules });
+  await create(`${rbac}/clusterrolebindings`, 'ClusterRoleBinding', {
+    roleRef: { apiGroup: 'rbac.authorization.k8s.io', kind: 'ClusterRole', name: 'fuzz' },
+    subjects: [{ apiGroup: 'rbac.authorization.k8s.io', kind: 'User', name: USERS[0] }],
+  });
+  const admission = '/apis/admissionregistration.k8s.io/v1';
+  const rule = {
+    apiGroups: ['*'],
+    apiVersions: ['*'],
+    operations: ['CREATE', 'UPDATE'],
+    resources: ['configmaps', 'widgets', 'gadgets', 'leases', 'deployments', 'ingresses'],
+  };
+  const constraints = (label: string) => ({
+    matchConstraints: {
+      resourceRules: [rule],
+      objectSelector: { matchExpressions: [{ key: label, operator: 'Exists' }] },
+    },
+  });
+  await create(`${admission}/validatingadmissionpolicies`, 'ValidatingAdmissionPolicy', {
+    spec: { ...constraints(DENIED), validations: [{ expression: 'false', message: 'denied' }] },
+  });
+  const change = `Object{metadata: Object.metadata{annotations: {'changed': 'yes'}}}`;
+  await create(`${admission}/mutatingadmissionpolicies`, 'MutatingAdmissionPolicy', {
+    spec: {
+      ...constraints(CHANGED),
+      reinvocationPolicy: 'Never',
+      mutations: [{ patchType: 'ApplyConfiguration', applyConfiguration: { expression: change } }],
+    },
+  });
+  for (const [plural, kind, spec] of [
+    [
+      'validatingadmissionpolicybindings',
+      'ValidatingAdmissionPolicyBinding',
+      { validationActions: ['Deny'] },
+    ],
+    ['mutatingadmissionpolicybindings', 'MutatingAdmissionPolicyBinding', {}],
+  ] as const) {
+    await create(`${admission}/${plural}`, kind, { spec: { policyName: 'fuzz', ...spec } });
+  }
+  await untilEnforced(session);
+}
+
+/** Waits until both policies act on new objects. */
+async function untilEnforced(session: Session): Promise<void> {
+  const path = '/api/v1/namespaces/default/configmaps';
+  for (let attempt = 0; attempt < 400; attempt++) {
+    const labelled = (label: string) =>
+      session.send({
+        method: 'POST',
+        path: `${path}?dryRun=All`,
+        subject: path,
+        body: { metadata: { name: 'probe', labels: { [label]: 'x' } } },
+      });
+    const denied = await labelled(DENIED);
+    const changed = await labelled(CHANGED);
+    if (denied.status === 422 && changed.body.metadata?.annotations) return;
+    await new Promise((resolve) => setTimeout(resolve, 50));
+  }
+  throw new Error('The admission policies are not enforced');
 }
 
 /** Sends the requests to a new namespace of both servers, up to the first difference. Then compares the watches. */
@@ -198,8 +277,15 @@ function differenceOf(left: Json, right: Json, path: string): string | undefined
 
 /** Returns a difference as text: its requests, and the members in which the answers differ. */
 export function describe({ signature, requests, ours, real }: Difference): string {
-  const lines = requests.map(({ method, path, type, accept, body }) =>
-    [method, path, type, accept && `(${accept})`, body && JSON.stringify(body)]
+  const lines = requests.map(({ method, path, type, accept, body, user }) =>
+    [
+      user && `as ${user}:`,
+      method,
+      path,
+      type,
+      accept && `(${accept})`,
+      body && JSON.stringify(body),
+    ]
       .filter(Boolean)
       .join(' '),
   );

@@ -1,4 +1,5 @@
 import { CONVERSION, GADGET_CRD, GROUP, SCHEMAS, THINGS, VERSIONS, version } from './crds.ts';
+import { MORE_KINDS } from './more-kinds.ts';
 import type { Json } from './requests.ts';
 
 /** A field, and values of it: valid ones first, then invalid ones. `undefined` removes the field. */
@@ -61,13 +62,36 @@ const CONTAINERS = [
   'x',
 ] as const;
 
+/** Labels that the admission policies of a comparison select. */
+export const DENIED = 'fuzz-denied';
+export const CHANGED = 'fuzz-changed';
+
+const ENTRY = {
+  manager: 'm4',
+  operation: 'Update',
+  apiVersion: 'v1',
+  fieldsType: 'FieldsV1',
+  fieldsV1: { 'f:data': { 'f:a': {} } },
+};
+const MANAGED: readonly Json[] = [
+  ENTRY,
+  {},
+  { ...ENTRY, apiVersion: 'v9/x' },
+  { ...ENTRY, operation: 'x' },
+  { ...ENTRY, manager: 'm'.repeat(129) },
+  { ...ENTRY, time: '2020-01-01T00:00:00.5Z' },
+  { ...ENTRY, fieldsV1: { 'x:data': {} } },
+];
+
 export const METADATA: readonly Field[] = [
   [
     'metadata.labels',
     { a: 'x' },
     { a: 'y', b: 'x' },
+    { [CHANGED]: 'x' },
     {},
     undefined,
+    { [DENIED]: 'x' },
     { a: '-' },
     { 'a/b/c': 'x' },
     { a: 1 },
@@ -86,14 +110,28 @@ export const METADATA: readonly Field[] = [
   [
     'metadata.ownerReferences',
     [{ apiVersion: 'v1', kind: 'Pod', name: 'p', uid: 'u' }],
+    [{ apiVersion: 'v1', kind: 'Pod', name: 'p', uid: 'u', controller: true }],
+    [
+      { apiVersion: 'v1', kind: 'Pod', name: 'p', uid: 'u' },
+      { apiVersion: 'v1', kind: 'Pod', name: 'p', uid: 'u' },
+    ],
     undefined,
+    [
+      { apiVersion: 'v1', kind: 'Pod', name: 'p', uid: 'u', controller: true },
+      { apiVersion: 'v1', kind: 'Pod', name: 'q', uid: 'v', controller: true },
+    ],
+    [{ apiVersion: 'a/b/c', kind: 'Pod', name: 'p', uid: 'u' }],
+    [{ apiVersion: 'v1', kind: 'Event', name: 'p', uid: 'u' }],
     [{ kind: 'Pod' }],
+    [{ apiVersion: 'v1', kind: 'Pod', name: 'p', uid: 'u', namespace: 'n' }],
+    [null],
   ],
+  ...MANAGED.map((entry): Field => ['metadata.managedFields', [entry]]),
   ['metadata.resourceVersion', '$rv', '$rv', '$rv', undefined, '1', 'x', '0'],
   ['metadata.uid', '$uid', undefined, 'x'],
   ['metadata.name', 'a', 'b', undefined, 'Upper', LONG, ''],
   ['metadata.namespace', '$ns', 'other', ''],
-  ['metadata.generation', 7],
+  ['metadata.generation', 7, -1, 'x'],
   ['metadata.creationTimestamp', null, '2020-01-01T00:00:00Z', 'x'],
   ['metadata.unknown', 1],
   ['unknown', { a: 1 }],
@@ -391,4 +429,5 @@ export const KINDS: readonly FuzzKind[] = [
       ['status', { storedVersions: ['v1'] }, { storedVersions: ['v9'] }, 'x'],
     ],
   },
+  ...MORE_KINDS,
 ];

@@ -20,6 +20,8 @@ export interface FuzzRequest {
   readonly body?: Json;
   /** @default application/json */
   readonly accept?: string;
+  /** The user that is impersonated. */
+  readonly user?: string;
   /** The list that is watched; the events up to the end of the sequence are compared. */
   readonly watched?: string;
 }
@@ -33,6 +35,9 @@ const ACCEPTED = [
   `application/json;as=Table;${META},application/json`,
   YAML,
 ];
+
+/** A user with few permissions, and one without any. */
+export const USERS: readonly string[] = ['fuzz-reader', 'fuzz-reader', 'fuzz-guest'];
 
 /** Returns random numbers in [0, 1) that follow from the seed. */
 export function randomFrom(seed: number): () => number {
@@ -77,6 +82,7 @@ class Generator {
       // Versions of one object share their resourceVersion.
       subject: request.subject.replace(list, known),
       ...(yaml && { type: YAML, body: stringify(request.body) }),
+      ...(this.#chance(0.06) && { user: this.#one(USERS) }),
       ...(this.#chance(0.1) && {
         accept: this.#one(ACCEPTED),
         ...(request.watched !== undefined && { accept: this.#one(ACCEPTED.slice(0, 2)) }),

@@ -38,6 +38,7 @@ export class Session {
       headers: {
         accept: request.accept ?? 'application/json',
         'user-agent': 'fuzz/1',
+        ...(request.user !== undefined && { 'impersonate-user': request.user }),
         ...(text !== undefined && { 'content-type': type }),
       },
       ...(text !== undefined && {
