@@ -14,6 +14,14 @@ const ACCEPTED: readonly (readonly [pattern: RegExp, reason: string])[] = [
     'a Job has its default labels when it is read, and stores them at the first update',
   ],
   [
+    /^## .*daemonsets .*annotations/,
+    'the internal DaemonSet, of which metadata and owners are taken, has a field for its annotation',
+  ],
+  [
+    /^## \S+ (?:limitranges|horizontalpodautoscalers) .*(?:limits$|f:metrics)/m,
+    'an empty list is null, and a rounded amount another one, by what was stored before',
+  ],
+  [
     /^## \S+ gadgets .*(?:metadata\.generation|resourceVersion|managedFields)|^## WATCH gadgets events \.#$/m,
     'the first update in another version stores the defaults of the stored version; owners by a Scale',
   ],

@@ -208,3 +208,13 @@ test('a name is taken until its object is deleted', async () => {
   const { body } = await api.post(home, held);
   assert.equal(body.message, 'object is being deleted: configmaps "held" already exists');
 });
+
+test('a deletion of an Event ignores its propagation policy', async () => {
+  const space = await api.namespace();
+  const events = `/api/v1/namespaces/${space}/events`;
+  const event = { metadata: { name: 'e' }, involvedObject: { namespace: space } };
+  await api.made(api.post(events, event));
+  const { status, body } = await api.delete(`${events}/e?propagationPolicy=Orphan`);
+  assert.deepEqual([status, body.status], [200, 'Success']);
+  assert.equal((await api.get(`${events}/e`)).status, 404);
+});

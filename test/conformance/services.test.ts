@@ -1,6 +1,6 @@
 import assert from 'node:assert/strict';
 import { after, before, test } from 'node:test';
-import { Api, assertRejected } from './api.ts';
+import { Api, assertRejected, JSON_PATCH } from './api.ts';
 import type { Json } from './api.ts';
 
 let api: Api;
@@ -234,4 +234,34 @@ test('the address of a Service cannot be changed', async () => {
         'Service "fixed" is invalid: spec.clusterIPs[0]: Invalid value: ["None"]: may not change once set',
     },
   );
+});
+
+test('a node port stays with the name of its port, and belongs to one port', async () => {
+  await api.made(
+    api.post(path, {
+      metadata: { name: 'kept' },
+      spec: { type: 'NodePort', ports: [{ port: 80 }] },
+    }),
+  );
+  const at = `${path}/kept`;
+  const ports = [{ port: 80 }, { port: 81 }];
+  const applied = {
+    apiVersion: 'v1',
+    kind: 'Service',
+    metadata: { name: 'kept' },
+    spec: { ports },
+  };
+  const { body } = await api.apply(at, 'one', applied, '&force=true');
+  const causes = body.details.causes.map(({ field, reason }: Json) => `${field} ${reason}`);
+  assert.deepEqual(causes, [
+    'spec.ports[0].name FieldValueRequired',
+    'spec.ports[1].name FieldValueRequired',
+  ]);
+  const replaced = await api.patch(
+    at,
+    [{ op: 'replace', path: '/spec/ports', value: ports }],
+    JSON_PATCH,
+  );
+  assert.equal(replaced.status, 500);
+  assert.match(replaced.body.message, /^duplicate nodePort: \{TCP \d+\}$/);
 });

@@ -1218,3 +1218,39 @@ test('what the system has reserved, and raw data, are validated', async () => {
   const metadata = { name: 'absent' };
   assert.equal((await api.post(`${PODS}/absent/binding`, { metadata, target })).status, 500);
 });
+
+test('the class of an Ingress is a DNS subdomain', async () => {
+  const space = await api.namespace();
+  await refuses(
+    `/apis/networking.k8s.io/v1/namespaces/${space}/ingresses`,
+    [
+      [{ ingressClassName: 'a.b' }],
+      [{ ingressClassName: 'A_' }, 'spec.ingressClassName Invalid'],
+      [{ ingressClassName: '' }, 'spec.ingressClassName Invalid'],
+    ],
+    (spec) => ({
+      metadata: { name: 'a' },
+      spec: { defaultBackend: { resource: { kind: 'A', name: 'b' } }, ...spec },
+    }),
+  );
+});
+
+test('the selectors of an aggregated ClusterRole are label selectors', async () => {
+  const at = 'aggregationRule.clusterRoleSelectors[0]';
+  await refuses(
+    '/apis/rbac.authorization.k8s.io/v1/clusterroles',
+    [
+      [{ matchLabels: { a: 'b' } }],
+      [{ matchLabels: { 'a b': 'c' } }, `${at} Invalid`, `${at}.matchLabels Invalid`],
+      [
+        { matchExpressions: [{ key: 'a', operator: 'X' }] },
+        `${at} Invalid`,
+        `${at}.matchExpressions[0].operator Invalid`,
+      ],
+    ],
+    (selector) => ({
+      metadata: { name: 'a' },
+      aggregationRule: { clusterRoleSelectors: [selector] },
+    }),
+  );
+});

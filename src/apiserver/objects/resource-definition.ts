@@ -126,6 +126,11 @@ export interface ResourceDefinition extends ResourceNames {
    * @default false
    */
   readonly orphansDependents?: boolean;
+  /**
+   * Whether a deletion ignores the propagation policy, because no object has an owner of this kind (Event).
+   * @default false
+   */
+  readonly ownsNothing?: boolean;
 
   /** Present on a kind that is another representation of stored objects of `definition` (events.k8s.io). */
   readonly storedAs?: StoredAs;

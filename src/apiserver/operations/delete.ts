@@ -116,7 +116,7 @@ export function deleteObject(
 
   const finalizers = deletionFinalizers(
     stored.metadata.finalizers,
-    options.propagationPolicy,
+    definition.ownsNothing ? 'Background' : options.propagationPolicy,
     definition.orphansDependents,
   );
   const held =

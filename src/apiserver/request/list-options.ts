@@ -168,7 +168,7 @@ function requireSelectable(field: string, definition: ResourceDefinition): void 
   if (field === 'metadata.name' || field === 'metadata.namespace') return;
   const { selectableFields = {}, custom } = definition;
   if (Object.hasOwn(selectableFields, field)) return;
-  if (definition.group === 'batch') {
+  if (definition.group === 'batch' && definition.kind === 'Job') {
     throw badRequest(`field label ${JSON.stringify(field)} not supported for ${definition.kind}`);
   }
   throw badRequest(

@@ -37,6 +37,7 @@ export const REFERENCE_FIELDS =
 export const EVENT: BuiltinKind = {
   resource: 'events',
   createOnUpdate: true,
+  ownsNothing: true,
   nameFormat: 'pathSegment',
   selectableFields: {
     ...fieldsAt(...REFERENCE_FIELDS.map((field) => `involvedObject.${field}`)),

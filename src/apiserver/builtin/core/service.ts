@@ -13,6 +13,7 @@ import type { DeepReadonly } from '../../../api/object.ts';
 import type { CheckedObject } from '../../objects/checked-object.ts';
 import { fieldsAt } from '../../objects/field-path.ts';
 import type { ApiObject, HookContext, StoredObject } from '../../objects/resource-definition.ts';
+import { StatusError } from '../../objects/status-error.ts';
 import { column, columns, field, wide } from '../../table/column.ts';
 import { cidrWarnings, ipWarnings } from '../shared/addresses.ts';
 import type { BuiltinKind } from '../shared/builtin-kind.ts';
@@ -114,19 +115,30 @@ function prepareForUpdate(service: ApiObject, previous: StoredObject, context: H
   if (hasHealthCheckPort(before) && hasHealthCheckPort(spec)) {
     setDefault(spec, 'healthCheckNodePort', before['healthCheckNodePort']);
   }
-  const known = new Map(
-    objectsIn(before, 'ports')
-      .toReversed()
-      .map((port) => [textIn(port, 'name'), port]),
-  );
-  for (const port of objectsIn(spec, 'ports')) {
-    const same = known.get(textIn(port, 'name'));
-    if (same && isSet(same, 'nodePort') && takesNodePorts(spec)) {
-      setDefault(port, 'nodePort', same['nodePort']);
-    }
-  }
+  if (takesNodePorts(spec)) keepNodePorts(spec, before);
   dropFieldsOfType(service, spec, before);
   allocateForService(service, spec, context, before);
+}
+
+/** Ports without a node port have that of the previous port with the same name, unless another port has it. */
+function keepNodePorts(spec: JsonObject, before: JsonObject): void {
+  const ports = objectsIn(spec, 'ports');
+  const used = new Set(ports.map((port) => numberIn(port, 'nodePort')));
+  const known = new Map(
+    objectsIn(before, 'ports').map((port) => [textIn(port, 'name'), numberIn(port, 'nodePort')]),
+  );
+  const places = new Set<string>();
+  for (const port of ports) {
+    const same = known.get(textIn(port, 'name'));
+    if (same !== undefined && !used.has(same)) setDefault(port, 'nodePort', same);
+    const number = numberIn(port, 'nodePort');
+    const place = `${textIn(port, 'protocol')} ${number}`;
+    // As upstream, which allocates before it validates.
+    if (number && places.has(place)) {
+      throw StatusError.failure({ code: 500, message: `duplicate nodePort: {${place}}` });
+    }
+    places.add(place);
+  }
 }
 
 /** Removes fields that the previous type needed and the new one does not, unless the client changed them. */

@@ -21,6 +21,7 @@ const RENAMED = [
 export const EVENTS_EVENT: BuiltinKind = {
   resource: 'events.k8s.io/events',
   createOnUpdate: true,
+  ownsNothing: true,
   selectableFields: {
     ...Object.fromEntries(
       REFERENCE_FIELDS.map((field) => [

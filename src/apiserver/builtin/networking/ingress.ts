@@ -56,6 +56,10 @@ function validateIngress(ingress: CheckedObject, previous: StoredObject | undefi
     spec.invalid('', 'either `defaultBackend` or `rules` must be specified', null);
   }
   if (backend) validateBackend(backend);
+  if (spec.has('ingressClassName')) {
+    const name = spec.text('ingressClassName');
+    spec.problems('ingressClassName', nameProblems(name, 'dns1123Subdomain'), name);
+  }
   const annotation = ingress.in('metadata').in('annotations').value[CLASS_ANNOTATION];
   const className = spec.value['ingressClassName'];
   if (

@@ -36,6 +36,7 @@ export interface KindTraits extends Partial<
     | 'keepsStatus'
     | 'nameFormat'
     | 'orphansDependents'
+    | 'ownsNothing'
     | 'returnsDeleted'
     | 'review'
     | 'rowConditions'
