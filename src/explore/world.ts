@@ -81,9 +81,13 @@ export interface LoggedError {
   readonly message: string;
 }
 
-/** Durations of troubles of the server, in milliseconds. */
+/**
+ * Durations of troubles of the server, in milliseconds. A restore takes the start of etcd and of an API server: informers
+ * rely on more than 2 s.
+ */
 const OUTAGE_MS = 60_000;
 const REFUSAL_MS = 120_000;
+const RESTORE_MS = 3_000;
 
 /** By how much a wall clock jumps, in milliseconds. */
 const JUMP_MS = 3_600_000;
@@ -125,6 +129,7 @@ export class World {
   #hasEnded = false;
   #final: UpheavalDeps['final'] = { objects: [], durationMs: 0 };
   #outageEndMs = 0;
+  #restoreEndMs = 0;
   #refused: { readonly resource: string; readonly endMs: number } | undefined;
 
   private constructor(options: WorldOptions) {
@@ -199,6 +204,7 @@ export class World {
     this.#hasActed = false;
     this.#hasEnded = false;
     this.#outageEndMs = 0;
+    this.#restoreEndMs = 0;
     this.#refused = undefined;
     if (this.#options.cluster.length > 0) this.#startCluster();
     this.#processes = Array.from({ length: replicas }, (_, index) => {
@@ -376,19 +382,21 @@ export class World {
 
   /** Forgets the last writes that are not of users. */
   #rollBack(): void {
-    // A second restore would use the same resource versions for a third time.
-    if (this.#trace.filter(({ fault }) => fault === 'rollback').length > 1) return;
     const { changes } = this.history;
     const since = changes.findLastIndex((each) => each.by !== 'cluster' && !isByProcess(each)) + 1;
     const requests = new Set(changes.slice(since).map(({ request }) => request));
     const forgotten = new Set([...requests].slice(-MAX_LOST));
     const lost = changes.slice(since).filter(({ request }) => forgotten.has(request));
-    if (lost.length > 0) this.#server.undo(lost);
+    if (lost.length === 0) return;
+    this.#server.undo(lost);
+    this.#restoreEndMs = this.elapsedMs + RESTORE_MS;
   }
 
-  /** Returns the consequence of an outage or a refusal for a request. */
+  /** Returns the consequence of an outage, a restore or a refusal for a request. */
   #trouble({ kind, isFaulty, call }: Step): StepFault | undefined {
-    if (kind !== 'request' || !isFaulty || !call?.info) return undefined;
+    if (kind !== 'request' || !call?.info) return undefined;
+    if (this.elapsedMs < this.#restoreEndMs) return 'reset';
+    if (!isFaulty) return undefined;
     if (this.elapsedMs < this.#outageEndMs) return 'reset';
     const { group, resource, verb } = call.info;
     const isRefused =

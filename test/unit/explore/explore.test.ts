@@ -58,6 +58,13 @@ describe('explore', () => {
     await explore({ ...COUNT, replay });
   });
 
+  it('restores the server more than once in a schedule', async () => {
+    const replay = ['1 #1', '0 #2'].map(
+      (nth) => `rollback @ controller: response to create pods default/test-count-${nth}`,
+    );
+    await explore({ ...COUNT, replay });
+  });
+
   it('reports controllers that differ from run to run', async () => {
     let runs = 0;
     const options = naiveOptions({
