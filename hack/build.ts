@@ -1,12 +1,16 @@
 /**
- * Compiles src/ to dist/ for publication: JavaScript with the lines of the source, and the types that the entry points of the package reach.
+ * Compiles src/ to dist/ for publication: JavaScript, and the types that the entry points of the package reach.
  */
 import { spawnSync } from 'node:child_process';
 import { chmodSync, globSync, mkdirSync, readFileSync, rmSync, writeFileSync } from 'node:fs';
-import { dirname, join } from 'node:path';
-import { CLIENT_NODE_MODULE, clientNodeBundle } from './client-node-bundle.ts';
-import { ASSETS_MODULE, builtAssets } from './page-assets.ts';
-import { stripSource } from './strip-source.ts';
+import { basename, dirname, join } from 'node:path';
+import { build } from 'esbuild';
+import { CALLERS_SUFFIX } from '../src/cli/logs/caller.ts';
+import { isRecord } from '../src/util/values.ts';
+import { callersIn } from './callers.ts';
+import { clientNodeBundle } from './client-node-bundle.ts';
+import { generatedModules } from './generated-modules.ts';
+import { builtAssets } from './page-assets.ts';
 
 const root = join(import.meta.dirname, '..');
 const dist = join(root, 'dist');
@@ -20,23 +24,50 @@ if (tsc.status === 0) {
   keepReachableTypes();
 } else process.exitCode = 1;
 
+/**
+ * Writes a module for each entry point and command, and modules with what several of them have in common: Node.js loads few
+ * files much faster than many. Beside each is a file with the source positions of its log lines.
+ */
 async function writeCode(): Promise<void> {
-  const generated: Readonly<Record<string, string>> = {
-    [`${ASSETS_MODULE}.ts`]: builtAssets().code,
-    [`${CLIENT_NODE_MODULE}.ts`]: await clientNodeBundle(),
-  };
-  const sources = globSync('**/*.ts', {
-    cwd: join(root, 'src'),
-    // For browsers; part of the generated module.
-    exclude: ['serving/page/browser/**'],
+  const names = [...entryPoints(), 'cli/main', 'cli/envtest/main'];
+  const { outputFiles } = await build({
+    absWorkingDir: root,
+    entryPoints: names.map((name) => ({ in: `src/${name}.ts`, out: name })),
+    outdir: 'dist',
+    chunkNames: 'chunks/[name]-[hash]',
+    bundle: true,
+    splitting: true,
+    packages: 'external',
+    platform: 'node',
+    format: 'esm',
+    target: 'node22.19',
+    sourcemap: 'external',
+    sourcesContent: false,
+    write: false,
+    logLevel: 'warning',
+    plugins: [generatedModules({ page: builtAssets().code, clientNode: await clientNodeBundle() })],
   });
-  for (const path of sources) {
-    const file = join(dist, path.replace(/\.ts$/, '.js'));
-    mkdirSync(dirname(file), { recursive: true });
-    const code = generated[path] ?? stripSource(readFileSync(join(root, 'src', path), 'utf8'));
-    writeFileSync(file, code);
+  const texts = new Map(outputFiles.map(({ path, text }) => [path, text]));
+  for (const [path, code] of texts) {
+    if (!path.endsWith('.js')) continue;
+    mkdirSync(dirname(path), { recursive: true });
+    writeFileSync(path, code);
+    const callers = callersIn(code, JSON.parse(texts.get(`${path}.map`) ?? ''));
+    if (Object.keys(callers).length > 0) {
+      writeFileSync(`${path}${CALLERS_SUFFIX}`, JSON.stringify(callers));
+    }
   }
   chmodSync(join(dist, 'cli/main.js'), 0o755);
+}
+
+/** Names of the modules that package.json exports. */
+function entryPoints(): string[] {
+  const { exports }: { readonly exports: Readonly<Record<string, unknown>> } = JSON.parse(
+    readFileSync(join(root, 'package.json'), 'utf8'),
+  );
+  return Object.values(exports).flatMap((entry) =>
+    isRecord(entry) ? [basename(String(entry['default']), '.js')] : [],
+  );
 }
 
 /** Removes the types that no entry point imports, directly or through others. */

@@ -14,9 +14,10 @@ import type { SourceMapPayload } from 'node:module';
 import { join, resolve } from 'node:path';
 import { DESCRIPTIONS } from '../src/apiserver/generated/descriptions.ts';
 import { CALLERS_SUFFIX } from '../src/cli/logs/caller.ts';
-import { CLIENT_NODE_MODULE, clientNodeBundle } from './client-node-bundle.ts';
+import { clientNodeBundle } from './client-node-bundle.ts';
 import { callersIn } from './callers.ts';
-import { ASSETS_MODULE, builtAssets } from './page-assets.ts';
+import { generatedModules } from './generated-modules.ts';
+import { builtAssets } from './page-assets.ts';
 import { licences } from './image/licences.ts';
 import { PROGRAM_ENCODING, PROGRAM_FILE, WRAPPER } from './image/program.ts';
 import { bundledPackages } from './image/packages.ts';
@@ -31,24 +32,11 @@ const program = join(image, PROGRAM_FILE);
 if (given === undefined) rmSync(image, { recursive: true, force: true });
 mkdirSync(image, { recursive: true });
 const page = builtAssets();
-const clientNode: Plugin = {
-  name: 'client-node',
-  setup: (builder) =>
-    builder.onLoad({ filter: new RegExp(String.raw`/${CLIENT_NODE_MODULE}\.ts$`) }, async () => ({
-      // The list of licences names what the bundle imports.
-      contents: await clientNodeBundle(['rfc4648']),
-      loader: 'js',
-      resolveDir: root,
-    })),
-};
-const debugPage: Plugin = {
-  name: 'debug-page',
-  setup: (builder) =>
-    builder.onLoad({ filter: new RegExp(String.raw`/${ASSETS_MODULE}\.ts$`) }, () => ({
-      contents: page.code,
-      loader: 'js',
-    })),
-};
+// The list of licences names what the bundle of client-node imports.
+const generated = generatedModules({
+  page: page.code,
+  clientNode: await clientNodeBundle(['rfc4648']),
+});
 /** The packages of the command line create a segmenter when they are loaded. It takes milliseconds and 2 MiB, and only the help needs it. */
 const lazySegmenter: Plugin = {
   name: 'lazy-segmenter',
@@ -102,7 +90,7 @@ const { metafile } = await build({
   sourcemap: 'external',
   sourcesContent: false,
   metafile: true,
-  plugins: [clientNode, debugPage, lazySegmenter, separateDescriptions],
+  plugins: [generated, lazySegmenter, separateDescriptions],
   define: { 'import.meta.url': 'importMetaUrl' },
   banner: { js: WRAPPER.start },
   footer: { js: WRAPPER.end },

@@ -22,9 +22,9 @@ size=$(find node_modules/crd-controller -type f -printf '%s\n' | awk '{ sum += $
 echo "size: $size bytes"
 [ "$size" -le 8000000 ]
 
-# A log line of compiled code names the line of the source.
+# A log line of compiled code names the file and line of the source.
 place=$(PATH="$tools:$PATH" ./node_modules/.bin/crd-controller --once --kubeconfig=/nonexistent -v=1 2>&1 |
-  sed -n 's/^.* command-line\.js:\([0-9]*\)\] "Flags".*$/\1/p' || true)
+  sed -n 's/^.* command-line\.ts:\([0-9]*\)\] "Flags".*$/\1/p' || true)
 sed -n "${place:?no log line}p" "$tools/../../src/cli/command-line.ts" | grep -qF "info('Flags'"
 echo "log lines: ok"
 

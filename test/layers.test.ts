@@ -464,7 +464,6 @@ const OF_NO_FILE = new Set([
   'image/dockerfile',
   'image/sbom',
   'serving/page/browser/views',
-  'strip-source',
   'table',
 ]);
 

@@ -3,6 +3,7 @@ import { chmod, copyFile, mkdir, writeFile } from 'node:fs/promises';
 import { homedir } from 'node:os';
 import { delimiter, join, resolve } from 'node:path';
 import { fileURLToPath } from 'node:url';
+import { packageRoot } from '../program/package.ts';
 import { EXIT_OK, pathError, UsageError } from '../common/errors.ts';
 import { etcd } from '../envtest/etcd.ts';
 import { kubeApiserver } from '../envtest/kube-apiserver.ts';
@@ -42,11 +43,10 @@ export async function envtestAssets(
 
 /** Returns the program that the scripts run. @throws {UsageError} in a bundle, which does not have it */
 function mainFile(): string {
-  const files = ['../envtest/main.js', '../envtest/main.ts'].map((file) =>
-    fileURLToPath(new URL(file, import.meta.url)),
-  );
-  const found = files.find((file) => existsSync(file));
-  if (found !== undefined) return found;
+  const isSource = import.meta.url.endsWith('.ts');
+  const path = isSource ? 'src/cli/envtest/main.ts' : 'dist/cli/envtest/main.js';
+  const file = fileURLToPath(new URL(path, packageRoot()));
+  if (existsSync(file)) return file;
   throw new UsageError('envtest-assets needs the npm package crd-controller: this is a bundle');
 }
 
