@@ -13,6 +13,7 @@ const FORMAT = { ...MANIFEST_FORMAT, lineWidth: 100 };
 
 /** A text that no manifest contains. It is written as a plain scalar. */
 const MARK = /__chart_(\d+)__/;
+const MARKS = new RegExp(MARK, 'g');
 
 /**
  * A manifest that becomes a template of Helm. The manifest keeps its comments and its order. Expressions are those of Helm:
@@ -151,9 +152,7 @@ export class ManifestTemplate {
       .flatMap((line) => {
         const mark = this.#replacement(line);
         if (typeof mark !== 'function')
-          return [
-            line.replaceAll(new RegExp(MARK, 'g'), (found) => String(this.#replacement(found))),
-          ];
+          return [line.replaceAll(MARKS, (found) => String(this.#replacement(found)))];
         const [, indent = '', key = ''] = /^( *)(?:- )?(.*?:)? ?__chart_/.exec(line) ?? [];
         return mark(indent, key);
       })
@@ -190,10 +189,9 @@ export class ManifestTemplate {
       parent.items.splice(Number(key) + 1, 0, new Scalar(close));
       parent.items.splice(Number(key), 0, new Scalar(open));
     } else {
-      const map = parent;
-      const index = map.items.findIndex((pair) => String(pair.key) === key);
-      map.items.splice(index + 1, 0, this.#document.createPair(close, ''));
-      map.items.splice(index, 0, this.#document.createPair(open, ''));
+      const index = parent.items.findIndex((pair) => String(pair.key) === key);
+      parent.items.splice(index + 1, 0, this.#document.createPair(close, ''));
+      parent.items.splice(index, 0, this.#document.createPair(open, ''));
     }
   }
 
