@@ -61,6 +61,7 @@ const CONTROLLERS: Readonly<Record<string, ProgramController<typeof FLAGS>>> = {
 
 /** Flags of `generate`, and what can be generated with them. */
 const USERS_OF = {
+  chart: ['helm'],
   deploy: ['manifests', 'dashboard'],
   image: ['helm'],
   name: ['manifests', 'helm'],
@@ -156,7 +157,7 @@ const COMMANDS: readonly ProgramCommand[] = [
     ],
     run: async (flags, context, operands) => {
       const [what, ...rest] = operands;
-      const unused = (['deploy', 'image', 'name'] as const).find(
+      const unused = (['chart', 'deploy', 'image', 'name'] as const).find(
         (flag) => flags[flag] !== '' && !USERS_OF[flag].some((user) => user === what),
       );
       if (unused !== undefined) {

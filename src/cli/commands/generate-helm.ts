@@ -21,6 +21,9 @@ import { programIn } from './project-program.ts';
 
 type Flags = Pick<OptionValues<typeof GENERATE_OPTIONS>, 'name' | 'chart' | 'image' | 'check'>;
 
+/** Default of `--chart`. */
+const DEFAULT_FOLDER = 'dist/chart';
+
 /** Version of a program without a package. The manifests have this tag of its image. */
 const FIRST_VERSION = '0.1.0';
 
@@ -36,9 +39,10 @@ export const ownManifests = (): ReturnType<typeof readerOf> =>
  */
 export async function generateHelm(
   operands: readonly string[],
-  { name, chart, image, check }: Flags,
+  { name, chart: folder, image, check }: Flags,
   context: Pick<CommandContext, 'print' | 'program'>,
 ): Promise<number> {
+  const chart = folder || DEFAULT_FOLDER;
   const source = await chartSource(operands, name, context);
   const files = chartFiles({ ...source, ...(image && { image: imageName(image) }) });
   const present = await onPath(`cannot use --chart=${chart}`, () => textsIn(chart));

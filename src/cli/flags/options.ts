@@ -320,8 +320,7 @@ export const GENERATE_OPTIONS = {
         completion: 'folder',
       }),
       chart: textOption({
-        help: 'Folder to write the Helm chart of generate helm to',
-        default: 'dist/chart',
+        help: 'Folder to write the Helm chart to. Default: dist/chart',
         completion: 'folder',
       }),
       image: textOption({

@@ -65,6 +65,7 @@ const WRONG: Readonly<Record<string, readonly string[]>> = {
   'as-group': ['admins'],
   'audit-log-path': [at('folder'), at('missing/below')],
   'audit-policy-file': UNREADABLE,
+  chart: [at('binary'), at('folder')],
   config: UNREADABLE,
   controllers: ['no-such', '*,no-such', '-no-such', '-count,-webapp,-at,-foo'],
   deploy: [at('binary'), at('folder')],
