@@ -40,7 +40,12 @@ const ACCEPTED: readonly (readonly [pattern: RegExp, reason: string])[] = [
     'a Service or an Indexed Job without a name has another error besides',
   ],
   [/^## .* scale .*columnDefinitions/, 'the Scale of a custom resource has columns like one'],
+  [
+    /^## \S+ events .*metadata\.managedFields\[0\]/s,
+    'upstream validates the metadata of an Event if its other fields are valid',
+  ],
   // Texts of messages.
+  [/Go struct field \w+\.\w+\.\w+Time of type string/, 'the converter does not name a time'],
   [
     /\\"(?:Type|Spec|Strategy|Containers|Name|Volumes)\\":|Invalid value: (?:null|OBJECT|\{\}): `selector`/,
     'values in messages are JSON, not Go',

@@ -1254,3 +1254,41 @@ test('the selectors of an aggregated ClusterRole are label selectors', async () 
     }),
   );
 });
+
+test('a budget has any name, and the type of a limit is a qualified name', async () => {
+  const space = await api.namespace();
+  await refuses(
+    `/apis/policy/v1/namespaces/${space}/poddisruptionbudgets`,
+    [[{ name: 'Upper' }], [{ name: 'a/b' }, 'metadata.name Invalid']],
+    (metadata) => ({ metadata, spec: { minAvailable: 1 } }),
+  );
+  const at = 'spec.limits[0].type';
+  await refuses(
+    `/api/v1/namespaces/${space}/limitranges`,
+    [
+      [{ type: 'example.com/a' }],
+      [{ type: 'Other' }, `${at} Invalid`],
+      [{ type: 'a b' }, `${at} Invalid`],
+      [{}, `${at} Invalid`, `${at} Invalid`],
+    ],
+    (limit) => ({ metadata: { name: 'a' }, spec: { limits: [limit] } }),
+  );
+});
+
+test('the host of an Ingress has a wildcard only as its first label', async () => {
+  const space = await api.namespace();
+  const path = `/apis/networking.k8s.io/v1/namespaces/${space}/ingresses?dryRun=All`;
+  for (const [host, problem] of [
+    ['*.a.b', undefined],
+    ['*', 'a wildcard DNS-1123 subdomain must start with'],
+    ['a.*.b', 'a wildcard DNS-1123 subdomain must start with'],
+    ['A', 'a lowercase RFC 1123 subdomain must consist of'],
+  ] as const) {
+    const { status, body } = await api.post(path, {
+      metadata: { name: 'a' },
+      spec: { defaultBackend: { resource: { kind: 'A', name: 'b' } }, rules: [{ host }] },
+    });
+    assert.equal(status, problem === undefined ? 201 : 422, host);
+    if (problem !== undefined) assert.ok(body.message.includes(problem), body.message);
+  }
+});

@@ -1,3 +1,4 @@
+import { qualifiedNameProblems } from '../../../api/object-names.ts';
 import type { JsonObject } from '../../../util/json-value.ts';
 import { objectIn, objectsIn } from '../../../util/json-value.ts';
 import { compareQuantities, quantityNanos } from '../../../api/quantity.ts';
@@ -48,7 +49,9 @@ const ORDER = [
 
 function validateLimit(limit: CheckedObject, types: Set<string>): void {
   const type = limit.text('type');
-  if (!TYPES.has(type) && !type.includes('/')) {
+  const problems = qualifiedNameProblems(type);
+  limit.problems('type', problems, type);
+  if (problems.length === 0 && !TYPES.has(type) && !type.includes('/')) {
     limit.invalid('type', 'must be a standard limit type or fully qualified', type);
   }
   limit.requireUnique('type', types);

@@ -74,11 +74,7 @@ function validateIngress(ingress: CheckedObject, previous: StoredObject | undefi
   }
   for (const tls of spec.items('tls')) {
     for (const [index, host] of tls.list('hosts').map(String).entries()) {
-      tls.problems(
-        `hosts[${index}]`,
-        nameProblems(host.replace(/^\*\./, ''), 'dns1123Subdomain'),
-        host,
-      );
+      tls.problems(`hosts[${index}]`, hostProblems(host), host);
     }
     tls.requireFormat('secretName', 'dns1123Subdomain');
   }
@@ -87,7 +83,7 @@ function validateIngress(ingress: CheckedObject, previous: StoredObject | undefi
     if (/^[\d.]+$/.test(host)) {
       rule.invalid('host', 'must be a DNS name, not an IP address');
     } else if (host !== '') {
-      rule.problems('host', nameProblems(host.replace(/^\*\./, ''), 'dns1123Subdomain'));
+      rule.problems('host', hostProblems(host));
     }
     const http = rule.get('http');
     if (!http) continue;
@@ -129,3 +125,13 @@ function validateBackend(backend: CheckedObject): void {
 }
 
 const CLASS_ANNOTATION = 'kubernetes.io/ingress.class';
+
+const WILDCARD_PROBLEM =
+  "a wildcard DNS-1123 subdomain must start with '*.', followed by a valid DNS subdomain, which must consist of lower case alphanumeric characters, '-' or '.' and end with an alphanumeric character (e.g. '*.example.com', regex used for validation is '\\*\\.[a-z0-9]([-a-z0-9]*[a-z0-9])?(\\.[a-z0-9]([-a-z0-9]*[a-z0-9])?)*')";
+
+function hostProblems(host: string): readonly string[] {
+  if (!host.includes('*')) return nameProblems(host, 'dns1123Subdomain');
+  const [, domain] = /^\*\.(.*)$/s.exec(host) ?? [];
+  const isValid = domain !== undefined && nameProblems(domain, 'dns1123Subdomain').length === 0;
+  return isValid ? [] : [WILDCARD_PROBLEM];
+}

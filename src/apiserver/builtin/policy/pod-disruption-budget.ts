@@ -7,6 +7,8 @@ import { validateConditions } from '../shared/status-validation.ts';
 
 export const POD_DISRUPTION_BUDGET: BuiltinKind = {
   resource: 'policy/poddisruptionbudgets',
+  // As upstream, which validates no name of a budget.
+  nameFormat: 'pathSegment',
   tracksGeneration: true,
   unconditionalUpdate: false,
   validate: (budget) => {
