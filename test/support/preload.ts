@@ -9,7 +9,7 @@
  * for the resources of tests only, which it needs to find the parent of a test. An uncaught error still fails the
  * file and is printed, but without the name of the test.
  */
-import { createRequire, enableCompileCache } from 'node:module';
+import { createRequire, enableCompileCache, registerHooks } from 'node:module';
 import { isMainThread } from 'node:worker_threads';
 import { limitAbortListeners } from './abort-listeners.ts';
 import { boundThisProcess } from './bounds.ts';
@@ -17,6 +17,18 @@ import { COMPILE_CACHE } from './compile-cache.ts';
 import type * as AsyncHooks from 'node:async_hooks';
 
 enableCompileCache(COMPILE_CACHE);
+
+// A relative import of our source needs no search for the file, its links and the type of its package. The search takes
+// a third of the time to load the source.
+registerHooks({
+  resolve: (specifier, context, next) => {
+    const { parentURL, conditions } = context;
+    const isSource = /^\.\.?\/.*\.ts$/.test(specifier) && conditions.includes('import');
+    if (!isSource || parentURL === undefined) return next(specifier, context);
+    const { href } = new URL(specifier, parentURL);
+    return { url: href, format: 'module-typescript', shortCircuit: true };
+  },
+});
 
 // Patches the module before node:test imports it.
 const asyncHooks = createRequire(import.meta.url)('node:async_hooks') as {
