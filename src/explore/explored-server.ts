@@ -12,6 +12,7 @@ import { Es256Key } from '../util/es256-key.ts';
 import type { HttpHandler } from '../util/http.ts';
 import { seededRandom } from '../util/seeded-random.ts';
 import { ADMISSION_URL, admit } from './admission.ts';
+import { AnswerMemo } from './answer-memo.ts';
 import type { ChangeRecord, History } from './history.ts';
 import { objectsOf } from './history.ts';
 import type { VirtualTime } from './virtual-time.ts';
@@ -27,8 +28,9 @@ export class ExploredServer {
   readonly #store: ObjectStore;
   readonly #history: History;
   readonly #seed: number;
+  readonly #memo: AnswerMemo;
+  readonly #used = { uids: 0, draws: 0 };
   #random: () => number;
-  #uids = 0;
   #snapshot: StoreSnapshot;
   #snapshotUids = 0;
   #base: ReturnType<typeof objectsOf> = new Map();
@@ -38,14 +40,33 @@ export class ExploredServer {
     this.#random = seededRandom(seed);
     this.#history = history;
     const clock = time.clock('server');
-    const store = new ObjectStore({ onWrite: history.record });
+    const used = this.#used;
+    const draw = () => {
+      used.draws++;
+      return this.#random();
+    };
+    const store = new ObjectStore({
+      onWrite: (...write) => {
+        this.#memo.written(...write);
+        history.record(...write);
+      },
+    });
     this.#store = store;
+    this.#memo = new AnswerMemo({
+      handler: (request) => this.#server.handler(request),
+      elapsedMs: () => time.elapsedMs,
+      used,
+      draw: (count) => {
+        for (let drawn = 0; drawn < count; drawn++) draw();
+      },
+      repeat: ({ resource, object, removed }) => store.repeat(resource, object, removed),
+    });
     this.#server = new ServerCore(
       {
         kinds: BUILTIN_KINDS,
         clock,
-        random: () => this.#random(),
-        uid: () => `00000000-0000-4000-8000-${String(this.#uids++).padStart(12, '0')}`,
+        random: draw,
+        uid: () => `00000000-0000-4000-8000-${String(used.uids++).padStart(12, '0')}`,
         token: 'explored',
       },
       {
@@ -54,7 +75,7 @@ export class ExploredServer {
         newTokenKey: () => new Es256Key('explored', 'service account tokens'),
       },
     );
-    this.handler = this.#server.handler;
+    this.handler = this.#memo.handler;
     this.client = new HttpClient({
       handler: this.handler,
       server: SERVER,
@@ -72,7 +93,8 @@ export class ExploredServer {
   /** Makes the current objects those at the start of each schedule. */
   save(): void {
     this.#snapshot = this.#store.snapshot();
-    this.#snapshotUids = this.#uids;
+    this.#snapshotUids = this.#used.uids;
+    this.#memo.save();
     this.#base = objectsOf(this.#snapshot);
   }
 
@@ -80,7 +102,9 @@ export class ExploredServer {
     this.#server.faults.restore(this.#snapshot);
     this.#history.reset(this.#base);
     this.#random = seededRandom(this.#seed);
-    this.#uids = this.#snapshotUids;
+    this.#used.uids = this.#snapshotUids;
+    this.#used.draws = 0;
+    this.#memo.restart();
   }
 
   /** Returns to the state before the given writes, which are the last ones, as after a restore of etcd. */
@@ -97,6 +121,7 @@ export class ExploredServer {
     }
     this.#server.faults.restore({ revision: revision - lost.length, objects: before });
     this.#history.undo(lost);
+    this.#memo.leave();
   }
 
   /** Ends the history, so that no watch can resume. */

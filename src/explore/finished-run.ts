@@ -1,5 +1,6 @@
 import { createHash } from 'node:crypto';
 import type { KubernetesObject } from '../api/object.ts';
+import { oncePerObject } from '../util/memo.ts';
 import type { Deviation, Fault } from './faults.ts';
 import { comparisonOf } from './faults.ts';
 import type { FinalState } from './final-state.ts';
@@ -96,10 +97,10 @@ export function planOf(deviations: readonly Deviation[]): Plan {
 }
 
 /** Returns the text of an object without `managedFields`, half of it, which follow from the writes. */
-function contentOf(object: KubernetesObject): string {
+const contentOf = oncePerObject((object: KubernetesObject): string => {
   const { managedFields: _, ...metadata } = object.metadata;
   return JSON.stringify({ ...object, metadata });
-}
+});
 
 function hashOf(trace: readonly TraceEntry[], changes: readonly ChangeRecord[]): string {
   const steps = trace.map(({ at, atMs, fault }) => `${atMs} ${at} ${fault ?? ''}`);

@@ -164,6 +164,15 @@ export class ObjectStore {
     };
   }
 
+  /** Repeats a write that is known to lead to this object in the current state. */
+  repeat(resource: string, object: StoredObject, removed: boolean): void {
+    const { namespace, name } = object.metadata;
+    const collection = this.#collection(resource);
+    this.#commit(resource, object, removed);
+    if (removed) collection.repeatRemove(namespace, name, this.#revision);
+    else collection.repeatPut(object, this.#revision);
+  }
+
   #collection(key: string): Collection {
     let collection = this.#collections.get(key);
     if (!collection) {
