@@ -470,3 +470,16 @@ test('the server stores a CRD from customResource, and applies its defaults and 
     },
   );
 });
+
+test('the default of a set may have equal items', async () => {
+  const crd = widgetCrd('default-set.example.com', ({ spec }) => {
+    spec.versions[0].schema.openAPIV3Schema.properties.spec.properties.set = {
+      type: 'array',
+      'x-kubernetes-list-type': 'set',
+      items: { type: 'string' },
+      default: ['a', 'a'],
+    };
+  });
+  const { status, text } = await api.post(`${CRDS}?dryRun=All`, crd);
+  assert.equal(status, 201, text);
+});

@@ -172,7 +172,8 @@ function checkDefaults(schema: CheckedObject, depth: number, inMetadata: boolean
       schema.invalid('default', 'must not have unknown fields');
     }
     for (const error of validateCustom(value, typed, schema.at('default'))) {
-      schema.errors.push(error);
+      // As upstream, which compares the items of a list only in objects.
+      if (error.reason !== 'FieldValueDuplicate') schema.errors.push(error);
     }
   }
   // Defaults below additionalProperties take effect only in requests.
