@@ -143,13 +143,13 @@ export const WEBHOOK_TEXTS: readonly TextChange[] = [
   ['src/dev.ts', "'./program.ts';", "'./program.ts';\nimport { webhooks } from './webhooks.ts';"],
   [
     'src/dev.ts',
-    "await apply('samples');",
-    "// The server calls the functions in this process, without a connection.\nawait installWebhooks(server, client, webhooks);\nawait apply('samples');",
+    "  await apply(client, 'samples');",
+    "  // The server calls the functions in this process, without a connection.\n  await installWebhooks(server, client, webhooks);\n  await apply(client, 'samples');",
   ],
   [
     'src/dev.ts',
     '[`--kubeconfig=${kubeconfig}`, ...process.argv.slice(2)]',
-    "[\n    `--kubeconfig=${kubeconfig}`,\n    '--webhook-bind-address=0',\n    ...process.argv.slice(2),\n  ]",
+    "[\n      `--kubeconfig=${kubeconfig}`,\n      '--webhook-bind-address=0',\n      ...process.argv.slice(2),\n    ]",
   ],
   [
     'deploy/manager/deployment.yaml',

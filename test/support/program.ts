@@ -89,7 +89,8 @@ export function crdController(
   return new Program(process.execPath, [MAIN, ...args], all, stdin);
 }
 
-function bareEnvironment(): Record<string, string> {
+/** Returns the environment of a process that inherits only PATH. */
+export function bareEnvironment(): Record<string, string> {
   return {
     PATH: process.env['PATH'] ?? '',
     HOME: '/nonexistent',

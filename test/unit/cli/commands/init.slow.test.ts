@@ -226,7 +226,7 @@ test('--webhooks adds webhooks to the program, to npm start and to the Deploymen
     assert.match(read('src/program.ts'), /^ {2}webhooks,$/m);
     assert.match(
       read('src/dev.ts'),
-      /await installWebhooks\(server, client, webhooks\);\nawait apply\('samples'\)/,
+      /await installWebhooks\(server, client, webhooks\);\n {2}await apply\(client, 'samples'\)/,
     );
     assert.match(read('README.md'), /^\| `src\/webhooks\.ts` /m);
     const [{ ports }] = parse(read('deploy/manager/deployment.yaml')).spec.template.spec.containers;
