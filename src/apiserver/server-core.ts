@@ -1,6 +1,7 @@
 import { systemClock } from '../util/clock.ts';
 import { toHex } from '../util/bytes.ts';
 import type { HttpHandler } from '../util/http.ts';
+import type { User } from '../api/user.ts';
 import { silentLogger } from '../util/logger.ts';
 import type { ApiServerOptions } from './api-server-options.ts';
 import { Access } from './auth/access.ts';
@@ -221,6 +222,11 @@ export class ServerCore {
   /** Number of open watches. */
   get watches(): number {
     return this.#streams.size;
+  }
+
+  /** Returns a handler whose requests are those of a user, who needs no credentials. */
+  handlerFor(user: User): HttpHandler {
+    return (request) => this.handle({ ...request, certifiedUser: () => user }, true);
   }
 
   /**

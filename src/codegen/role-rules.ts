@@ -98,7 +98,9 @@ function byVerb(a: string, b: string): number {
 
 function ruleOf(place: string, verbs: readonly string[]): RoleRule {
   if (place.startsWith('/')) return { nonResourceURLs: [place], verbs };
-  const [where = '', name] = place.split(' ');
+  // Values of extra fields of a user can have spaces.
+  const [where = '', ...words] = place.split(' ');
+  const name = words.length > 0 ? words.join(' ') : undefined;
   const [full = '', subresource] = where.split('/');
   const [resource = ''] = full.split('.');
   const path = subresource === undefined ? resource : `${resource}/${subresource}`;

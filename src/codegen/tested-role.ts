@@ -5,6 +5,8 @@ import { join, relative } from 'node:path';
 import { fileURLToPath } from 'node:url';
 import { parseAllDocuments } from 'yaml';
 import { ApiError } from '../api/api-error.ts';
+import { AUTHENTICATED } from '../api/user.ts';
+import type { User } from '../api/user.ts';
 import type { HttpHandler, HttpRequest, HttpResponse } from '../util/http.ts';
 import { isRecord } from '../util/values.ts';
 import { permissionOf, permissionsOf } from './role-rules.ts';
@@ -22,6 +24,8 @@ export interface ObservedPermissions {
 /** Server that records the permissions of requests: `ApiServer`. */
 export interface RecordingServer {
   readonly handler: HttpHandler;
+  /** Returns a handler whose requests are those of a user. */
+  handlerFor(user: User): HttpHandler;
   /** Returns the rules that permit all requests of a user so far. */
   observedRole(user: string): { readonly rules: readonly RoleRule[] };
 }
@@ -106,10 +110,11 @@ export class TestedRole {
     const isRecording = this.#recording !== undefined;
     const manifests = isRecording ? everythingFor(this.#user, this.#name) : this.#manifests;
     for (const manifest of manifests) await create(server, manifest);
+    // Not by impersonation, because the controller may impersonate users itself.
+    const handler = server.handlerFor({ name: this.#user, groups: [AUTHENTICATED] });
     return async (request) => {
       if (request.method !== 'GET' && request.method !== 'DELETE') this.#noteOwners(request);
-      const headers = { ...request.headers, 'impersonate-user': this.#user };
-      const response = await server.handler({ ...request, headers });
+      const response = await handler(request);
       if (response.status !== 403) return response;
       const text = await textOf(response);
       this.#reportDenied(request, text, onDenied);
@@ -128,7 +133,7 @@ export class TestedRole {
     if (error.hasCause('NamespaceTerminating')) return;
     const { message } = error;
     // Besides the permission for the request itself, the server checks those that the object grants, for example.
-    const why = / cannot \S+ (resource|path) /.test(message) ? '' : `: ${message}`;
+    const why = / cannot (?!impersonate)\S+ (resource|path) /.test(message) ? '' : `: ${message}`;
     const call = `${method} ${path.replace(/\?.*/, '')}${why}`;
     if (this.#denied.has(call)) return;
     this.#denied.add(call);

@@ -49,11 +49,13 @@ export interface AuthorizedImpersonation {
  * or the node, the uid, each group, and each value of an extra field) and `impersonate-on:user-info:list` on the object
  * of the request. The verb `impersonate` on every value permits all requests.
  *
+ * The permissions that the request needs are recorded.
+ *
  * @param lastModes the mode that last permitted each user, which is tried first
  * @throws {StatusError} 403 for the first value that `requestor` may not impersonate in the first mode
  */
 export function authorizeImpersonation(
-  access: Pick<Authorizer, 'decide'>,
+  access: Pick<Authorizer, 'allows' | 'authorize' | 'decide'>,
   lastModes: LruMap<string, ImpersonationMode>,
   requestor: User,
   wanted: User,
@@ -63,10 +65,25 @@ export function authorizeImpersonation(
   const modes = modesOf(requestor, wanted).toSorted(
     (one, other) => Number(other === last) - Number(one === last),
   );
+  const legacy = legacyActions(requestor, wanted, action);
+  // All servers have this verb, so the observed role has it, unless the user has permissions of a mode only.
+  const needed = (used: readonly Action[]) => {
+    const isLegacy = used.length === 0 || legacy.every((each) => access.allows(requestor, each));
+    for (const each of isLegacy ? legacy : used) access.authorize(requestor, each);
+  };
   let first: StatusError | undefined;
   for (const mode of modes) {
+    const used: Action[] = [];
+    const deciding = {
+      decide: (user: User, each: Action) => {
+        const decision = access.decide(user, each);
+        if (decision.allowed) used.push(each);
+        return decision;
+      },
+    };
     try {
-      const user = impersonate(access, requestor, wanted, action, mode);
+      const user = impersonate(deciding, requestor, wanted, action, mode);
+      needed(used);
       lastModes.set(requestor.name, mode);
       return { user, constraint: mode === 'legacy' ? undefined : `impersonate:${mode}` };
     } catch (error) {
@@ -74,7 +91,21 @@ export function authorizeImpersonation(
       first ??= error;
     }
   }
+  needed([]);
   throw first ?? accessDenied(requestor, action, '');
+}
+
+/** Returns the permissions with the verb `impersonate` that a request needs. */
+function legacyActions(requestor: User, wanted: User, action: Action): readonly Action[] {
+  const actions: Action[] = [];
+  const all = {
+    decide: (_: User, each: Action) => {
+      actions.push(each);
+      return { allowed: true, reason: '' };
+    },
+  };
+  impersonate(all, requestor, wanted, action, 'legacy');
+  return actions;
 }
 
 /** Returns the modes that support a user. Those of nodes and service accounts set all other fields themselves. */

@@ -137,7 +137,9 @@ function placeOf(action: Action): string {
 
 /** Returns the name of the object if the rules of the verb name it. */
 function namesOf({ verb, name }: Action & { readonly kind: 'resource' }): string[] {
-  return REQUEST_VERBS.has(verb) || name === '' ? [] : [name];
+  // `impersonate-on:user-info:get` is a permission for a request, too.
+  const isRequest = REQUEST_VERBS.has(verb) || verb.startsWith('impersonate-on:');
+  return isRequest || name === '' ? [] : [name];
 }
 
 function fullResource({ resource, subresource }: Action & { readonly kind: 'resource' }): string {

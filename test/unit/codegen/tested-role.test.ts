@@ -2,11 +2,12 @@ import assert from 'node:assert/strict';
 import { mkdtempSync, rmSync, writeFileSync } from 'node:fs';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
-import { test } from 'node:test';
+import { describe, it, test } from 'node:test';
 import type { TestContext } from 'node:test';
 import { isApiError } from '../../../src/api/api-error.ts';
 import {
   NAMESPACES,
+  CLUSTER_ROLE_BINDINGS,
   CLUSTER_ROLES,
   DEPLOYMENTS,
   EVENTS,
@@ -16,6 +17,7 @@ import {
 import { ApiServer } from '../../../src/apiserver/api-server.ts';
 import { HttpClient } from '../../../src/client/http-client.ts';
 import { permissionsOf, withPermissions } from '../../../src/codegen/role-rules.ts';
+import type { HttpHandler } from '../../../src/util/http.ts';
 import { TestedRole } from '../../../src/codegen/tested-role.ts';
 
 /** Returns the text of a ClusterRole with its binding. */
@@ -51,8 +53,16 @@ async function start(context: TestContext, ...rules: string[]) {
     write('events.yaml', roleText('events', [events])),
   ]);
   const server = new ApiServer();
-  const handler = await role.handler(server);
-  return { role, write, client: new HttpClient({ handler, server: 'https://test' }) };
+  const denied: string[] = [];
+  const handler = await role.handler(server, (line) => denied.push(line));
+  return {
+    role,
+    write,
+    server,
+    handler,
+    denied,
+    client: new HttpClient({ handler, server: 'https://test' }),
+  };
 }
 
 const POD = {
@@ -150,6 +160,114 @@ test('needs the verbs bind and escalate only for what the role does not permit i
   assert.match(written, /resources: \[b\]\n {4}resourceNames: \[c, d:e\]\n {4}verbs: \[bind\]/);
   assert.equal(withPermissions(written, wanted), written);
 });
+
+describe('a client that impersonates', () => {
+  const legacy = (group: string, resource: string, ...names: readonly string[]) =>
+    `{ apiGroups: ['${group}'], resources: [${resource}], resourceNames: ['${names.join("', '")}'], verbs: [impersonate] }`;
+  const authentication = 'authentication.k8s.io';
+  const cases: [
+    title: string,
+    headers: Record<string, string>,
+    rules: string[],
+    missing: string[],
+  ][] = [
+    [
+      'a user',
+      { 'impersonate-user': 'alice' },
+      [legacy('', 'users', 'alice')],
+      ['impersonate users alice'],
+    ],
+    [
+      'a ServiceAccount',
+      { 'impersonate-user': 'system:serviceaccount:team:deployer' },
+      [legacy('', 'serviceaccounts', 'deployer')],
+      ['impersonate serviceaccounts deployer'],
+    ],
+    [
+      'a user with groups, a uid and an extra field',
+      {
+        'impersonate-user': 'alice',
+        'impersonate-group': 'developers, testers',
+        'impersonate-uid': '17',
+        'impersonate-extra-reason': 'on call',
+      },
+      [
+        legacy('', 'users', 'alice'),
+        legacy('', 'groups', 'developers', 'testers'),
+        legacy(authentication, 'uids', '17'),
+        legacy(authentication, 'userextras/reason', 'on call'),
+      ],
+      [
+        'impersonate users alice',
+        'impersonate groups developers',
+        'impersonate groups testers',
+        `impersonate uids.${authentication} 17`,
+        `impersonate userextras.${authentication}/reason on call`,
+      ],
+    ],
+  ];
+  for (const [title, headers, rules, missing] of cases) {
+    it(`needs the verb impersonate for ${title}`, async (context) => {
+      const as = (handler: HttpHandler) =>
+        new HttpClient({
+          handler: (request) =>
+            handler({ ...request, headers: { ...request.headers, ...headers } }),
+          server: 'https://test',
+        });
+      const lacking = await start(context);
+      await assert.rejects(as(lacking.handler).list(PODS), (error) =>
+        isApiError(error, 'forbidden'),
+      );
+      assert.match(lacking.denied[0] ?? '', /GET \S+: .* cannot impersonate/);
+      await assert.rejects(lacking.role.verify(), (error: Error) => {
+        const found = [...error.message.matchAll(/ {2}missing: (.*)/g)].map(([, line]) => line);
+        assert.deepEqual(new Set(found), new Set(missing));
+        return true;
+      });
+      const text = withPermissions(roleText('operator', []), new Set(missing));
+      assert.equal(withPermissions(text, new Set(missing)), text);
+
+      const sufficient = await start(context, ...rules);
+      const { 'impersonate-user': user = '' } = headers;
+      await grantPods(sufficient.server, user);
+      await as(sufficient.handler).list(PODS);
+      await sufficient.role.verify();
+    });
+  }
+
+  it('may have the permissions of one mode instead', async (context) => {
+    const alice = { 'impersonate-user': 'alice' };
+    const { server, handler, role } = await start(
+      context,
+      `{ apiGroups: [${authentication}], resources: [users], resourceNames: [alice], verbs: ['impersonate:user-info'] }`,
+      `{ apiGroups: [''], resources: [pods], verbs: ['impersonate-on:user-info:get'] }`,
+    );
+    await grantPods(server, 'alice');
+    const response = await handler({
+      method: 'GET',
+      path: '/api/v1/namespaces/default/pods/a',
+      headers: alice,
+    });
+    assert.equal(response.status, 404);
+    await role.verify();
+  });
+});
+
+/** Permits a user to read Pods. */
+async function grantPods(server: ApiServer, user: string): Promise<void> {
+  const apiVersion = 'rbac.authorization.k8s.io/v1';
+  const metadata = { name: 'pods' };
+  const client = new HttpClient({ handler: server.handler, server: 'https://test' });
+  const rules = [{ apiGroups: [''], resources: ['pods'], verbs: ['get', 'list'] }];
+  await client.create(CLUSTER_ROLES, { apiVersion, kind: 'ClusterRole', metadata, rules });
+  await client.create(CLUSTER_ROLE_BINDINGS, {
+    apiVersion,
+    kind: 'ClusterRoleBinding',
+    metadata,
+    roleRef: { apiGroup: 'rbac.authorization.k8s.io', kind: 'ClusterRole', name: 'pods' },
+    subjects: [{ apiGroup: 'rbac.authorization.k8s.io', kind: 'User', name: user }],
+  });
+}
 
 test('does not accept a file without a ClusterRole, or without a ServiceAccount', async (context) => {
   const { write } = await start(context);
