@@ -7,7 +7,7 @@
  */
 export { runProgram } from './cli/command-line.ts';
 export { runOnCluster } from './cli/develop/run-on-cluster.ts';
-export type { RunOnClusterOptions } from './cli/develop/run-on-cluster.ts';
+export type { RunOnClusterOptions } from './cli/develop/cluster-run.ts';
 export { flagValues, programCommand } from './cli/program/program.ts';
 export type {
   CommandContext,

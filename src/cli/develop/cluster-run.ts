@@ -1,0 +1,200 @@
+import { spawn } from 'node:child_process';
+import { once } from 'node:events';
+import { mkdtemp, rm, writeFile } from 'node:fs/promises';
+import { createServer, isIP } from 'node:net';
+import type { AddressInfo } from 'node:net';
+import { tmpdir } from 'node:os';
+import { join } from 'node:path';
+import { parseAllDocuments } from 'yaml';
+import type { CustomResourceDefinition } from '../../api/builtin.ts';
+import type { Draft } from '../../api/object.ts';
+import { readManifests } from '../../client/apply/manifest-files.ts';
+import { connectCluster } from '../../client/cluster-connection.ts';
+import { KubeConfigError } from '../../client/kube-config/kube-config-error.ts';
+import { loadClusterConfig } from '../../client/kube-config/kube-config.ts';
+import { isLoopback } from '../../serving/bind-address.ts';
+import { createCertificateAuthority } from '../../util/x509.ts';
+import { errorText, EXIT_FAILURE, EXIT_OK, EXIT_USAGE, UsageError } from '../common/errors.ts';
+import { userAgent } from '../program/cluster-access.ts';
+import { declaredWebhooks } from '../program/declared-webhooks.ts';
+import type { ProgramOptions } from '../program/program.ts';
+import { ClusterSession } from './cluster-session.ts';
+import type { WebhookEndpoint } from './cluster-session.ts';
+import { webhookHost } from './webhook-host.ts';
+
+/** Files of a project for `runOnCluster`. */
+export interface RunOnClusterOptions {
+  /** Module that runs the program. */
+  readonly main: string;
+  /** Folder of the CRDs. */
+  readonly crds: string;
+  /**
+   * Flags: `--cluster=CONTEXT`, `--kubeconfig`, `--webhook-url`, and those of the program.
+   * @default those of this process
+   */
+  readonly argv?: readonly string[];
+}
+
+/** Runs a program on a cluster, as `runOnCluster` does, and returns its exit code. */
+export async function clusterRun(
+  program: ProgramOptions,
+  options: RunOnClusterOptions,
+): Promise<number> {
+  const print = (line: string) => void process.stdout.write(`${line}\n`);
+  try {
+    return await run(program, options, print);
+  } catch (error) {
+    process.stderr.write(`Error: ${errorText(error)}\n`);
+    const isOfTheUser = error instanceof UsageError || error instanceof KubeConfigError;
+    return isOfTheUser ? EXIT_USAGE : EXIT_FAILURE;
+  }
+}
+
+async function run(
+  program: ProgramOptions,
+  { main, crds, argv = process.argv.slice(2) }: RunOnClusterOptions,
+  print: (line: string) => void,
+): Promise<number> {
+  const { value: context, rest: others } = flagIn(argv, '--cluster');
+  if (!context) {
+    throw new UsageError(
+      'npm start -- --cluster=CONTEXT names the context to use, so that no other cluster is changed: kubectl config get-contexts lists them',
+    );
+  }
+  const { value: webhookUrl, rest } = flagIn(others, '--webhook-url');
+  const { value: kubeconfig } = flagIn(rest, '--kubeconfig');
+  const config = await loadClusterConfig({ context, kubeconfig, environment: process.env });
+  const connection = connectCluster(config, { userAgent: userAgent(program) });
+  const folder = await mkdtemp(join(tmpdir(), 'npm-start-'));
+  const signals = new Signals();
+  try {
+    const webhooks = declaredWebhooks(program);
+    const flags = [`--context=${context}`];
+    let endpoint: WebhookEndpoint | undefined;
+    if (ClusterSession.needsEndpoint(webhooks)) {
+      const url = await endpointUrl(webhookUrl, context, config.server);
+      endpoint = { url: url.origin, authority: await writeCertificate(url.hostname, folder) };
+      const host = isLoopback(url.hostname) ? '127.0.0.1' : '';
+      flags.push(`--webhook-bind-address=${host}:${url.port || 443}`);
+      flags.push(`--webhook-cert-path=${folder}`);
+    }
+    const definitions = await definitionsIn(crds);
+    const session = new ClusterSession({
+      client: connection.client,
+      program: program.name,
+      definitions,
+      webhooks,
+      endpoint,
+      print,
+    });
+    print(`Context ${context}, ${config.server}:`);
+    if (endpoint) print(`  The API server calls the webhooks at ${endpoint.url}`);
+    try {
+      await session.start();
+      const code = await runProcess([main, ...flags, ...rest], signals);
+      return signals.first === undefined ? code : EXIT_OK;
+    } finally {
+      if (!signals.isRestart) {
+        print(`Context ${context}:`);
+        await session.end();
+      }
+    }
+  } finally {
+    signals.dispose();
+    await rm(folder, { recursive: true });
+    await connection.close();
+  }
+}
+
+/** Returns the value of a flag, and the other arguments. An empty value if the flag has none. */
+function flagIn(argv: readonly string[], flag: string) {
+  const given = argv.find((each) => each === flag || each.startsWith(`${flag}=`));
+  const rest = argv.filter((each) => each !== given);
+  return { value: given?.slice(flag.length + 1), rest };
+}
+
+async function endpointUrl(
+  given: string | undefined,
+  context: string,
+  server: string,
+): Promise<URL> {
+  if (given === undefined) {
+    const host = await webhookHost(context, new URL(server));
+    return new URL(`https://${host}:${await freePort()}`);
+  }
+  const url = URL.parse(given);
+  if (url?.protocol !== 'https:') {
+    throw new UsageError(`--webhook-url=${given} must be a URL, as in https://192.168.0.7:9443`);
+  }
+  return url;
+}
+
+/** Writes a certificate for a host, and returns its authority. */
+async function writeCertificate(host: string, folder: string): Promise<string> {
+  const authority = await createCertificateAuthority({ commonName: 'npm-start' });
+  const bare = host.replace(/^\[(.*)\]$/, '$1');
+  const { certificatePem, privateKeyPem } = await authority.issue({
+    commonName: 'npm-start',
+    usages: 'server',
+    ...(isIP(bare) > 0 ? { ipAddresses: [bare] } : { dnsNames: [bare] }),
+  });
+  await writeFile(join(folder, 'tls.crt'), certificatePem);
+  await writeFile(join(folder, 'tls.key'), privateKeyPem, { mode: 0o600 });
+  return authority.certificatePem;
+}
+
+async function definitionsIn(folder: string): Promise<Draft<CustomResourceDefinition>[]> {
+  const texts = await readManifests([folder]);
+  return texts.flatMap(({ text }) =>
+    parseAllDocuments(text).map((document): Draft<CustomResourceDefinition> => document.toJS()),
+  );
+}
+
+async function freePort(): Promise<number> {
+  const server = createServer().listen(0);
+  await once(server, 'listening');
+  const { port } = server.address() as AddressInfo;
+  server.close();
+  await once(server, 'close');
+  return port;
+}
+
+/** Runs the program in a group of its own, because Ctrl-C and `node --watch` both send a signal, and the second one kills. */
+async function runProcess(args: readonly string[], signals: Signals): Promise<number> {
+  const { WATCH_REPORT_DEPENDENCIES: _, ...env } = process.env;
+  const child = spawn(process.execPath, args, { env, stdio: 'inherit', detached: true });
+  signals.onFirst((name) => child.kill(name));
+  const [code] = (await once(child, 'exit')) as [number | null];
+  return code ?? 1;
+}
+
+/** The first signal that ends this process. */
+class Signals {
+  first: NodeJS.Signals | undefined;
+  #onFirst: ((name: NodeJS.Signals) => void) | undefined;
+  readonly #listener = (name: NodeJS.Signals) => {
+    if (this.first !== undefined) return;
+    this.first = name;
+    this.#onFirst?.(name);
+  };
+
+  constructor() {
+    process.on('SIGINT', this.#listener).on('SIGTERM', this.#listener);
+  }
+
+  /** Whether `node --watch` ends this process to start it again. */
+  get isRestart(): boolean {
+    const isWatched = process.env['WATCH_REPORT_DEPENDENCIES'] !== undefined;
+    return isWatched && this.first !== 'SIGINT';
+  }
+
+  /** Calls a function at the first signal, also if it has been received. */
+  onFirst(listener: (name: NodeJS.Signals) => void): void {
+    this.#onFirst = listener;
+    if (this.first !== undefined) listener(this.first);
+  }
+
+  dispose(): void {
+    process.off('SIGINT', this.#listener).off('SIGTERM', this.#listener);
+  }
+}
