@@ -2,115 +2,9 @@ import assert from 'node:assert/strict';
 import { describe, test } from 'node:test';
 import { certificateRequest } from '../../support/certificate-request.ts';
 import type { Json } from './api-client.ts';
-import { Api, COUNTS, PODS, apiWithCounts, count, pod } from './api-client.ts';
-
-describe('scale', () => {
-  async function scalable(): Promise<Api> {
-    const api = await apiWithCounts();
-    await api.post(COUNTS, count('web'));
-    await api.patch(`${COUNTS}/web/status`, { status: { replicas: 2, selector: 'app=web' } });
-    return api;
-  }
-
-  test('uses the paths of the CRD for a custom object', async () => {
-    const api = await scalable();
-    const { body } = await api.get(`${COUNTS}/web/scale`);
-    const { metadata } = (await api.get(`${COUNTS}/web`)).body;
-    assert.deepEqual(body, {
-      kind: 'Scale',
-      apiVersion: 'autoscaling/v1',
-      metadata: {
-        name: 'web',
-        namespace: 'default',
-        uid: metadata.uid,
-        resourceVersion: metadata.resourceVersion,
-        creationTimestamp: metadata.creationTimestamp,
-      },
-      spec: { replicas: 3 },
-      status: { replicas: 2, selector: 'app=web' },
-    });
-  });
-
-  test('writes only the number of replicas', async () => {
-    const api = await scalable();
-    const { body } = await api.get(`${COUNTS}/web/scale`);
-    body.spec.replicas = 5;
-    body.metadata.labels = { a: 'b' };
-    const updated = await api.put(`${COUNTS}/web/scale`, body);
-    assert.equal(updated.body.kind, 'Scale');
-    assert.equal(updated.body.spec.replicas, 5);
-    const patched = await api.patch(`${COUNTS}/web/scale`, { spec: { replicas: 7 } });
-    assert.equal(patched.body.spec.replicas, 7);
-    const stored = (await api.get(`${COUNTS}/web`)).body;
-    assert.deepEqual(stored.spec, { name: 'nginx', count: 7 });
-    assert.equal(stored.metadata.generation, 3);
-    assert.equal(stored.metadata.labels, undefined);
-    const entry = stored.metadata.managedFields.find(
-      ({ subresource }: Json) => subresource === 'scale',
-    );
-    assert.deepEqual(entry.fieldsV1, { 'f:spec': { 'f:count': {} } });
-  });
-
-  test('rejects an outdated scale and a negative one', async () => {
-    const api = await scalable();
-    const { body } = await api.get(`${COUNTS}/web/scale`);
-    await api.patch(`${COUNTS}/web`, { spec: { count: 4 } });
-    assert.equal((await api.put(`${COUNTS}/web/scale`, body)).status, 409);
-    const negative = await api.patch(`${COUNTS}/web/scale`, { spec: { replicas: -1 } });
-    assert.equal(negative.status, 422);
-    // The fields of the scale are validated as fields of the scaled object.
-    const { kind, causes } = negative.body.details;
-    assert.equal(kind, 'Count');
-    assert.ok(
-      causes.some(
-        ({ field, message }: { field: string; message: string }) =>
-          field === '.spec.count' && message.endsWith('should be a non-negative integer'),
-      ),
-    );
-    const text = await api.patch(`${COUNTS}/web/scale`, { spec: { replicas: 'x' } });
-    assert.equal(text.status, 422);
-  });
-
-  test('of a built-in kind has its label selector as a string', async () => {
-    const api = new Api();
-    const deployments = '/apis/apps/v1/namespaces/default/deployments';
-    await api.post(deployments, {
-      metadata: { name: 'web' },
-      spec: {
-        replicas: 2,
-        selector: { matchLabels: { app: 'web' } },
-        template: { metadata: { labels: { app: 'web' } }, spec: pod('x').spec },
-      },
-    });
-    const negative = await api.patch(`${deployments}/web/scale`, { spec: { replicas: -1 } });
-    assert.equal(
-      negative.body.message,
-      'Scale.autoscaling "web" is invalid: spec.replicas: Invalid value: -1: must be greater than or equal to 0',
-    );
-    const { body } = await api.patch(`${deployments}/web/scale`, { spec: { replicas: 4 } });
-    assert.deepEqual(body.spec, { replicas: 4 });
-    assert.deepEqual(body.status, { replicas: 0, selector: 'app=web' });
-  });
-});
+import { Api, PODS, pod } from './api-client.ts';
 
 describe('pods', () => {
-  const target = { apiVersion: 'v1', kind: 'Node', name: 'node-1' };
-
-  test('a binding sets the node once', async () => {
-    const api = new Api();
-    await api.post(PODS, pod('web'));
-    const bound = await api.post(`${PODS}/web/binding`, { metadata: { name: 'web' }, target });
-    assert.equal(bound.status, 201);
-    assert.equal(bound.body.status, 'Success');
-    const { spec, status } = (await api.get(`${PODS}/web`)).body;
-    assert.equal(spec.nodeName, 'node-1');
-    assert.equal(status.conditions[0].type, 'PodScheduled');
-    const again = await api.post(`${PODS}/web/binding`, { metadata: { name: 'web' }, target });
-    assert.equal(again.status, 409);
-    assert.match(again.body.message, /pod web is already assigned to node "node-1"/);
-    assert.equal((await api.post(`${PODS}/web/binding`, { target: {} })).status, 500);
-  });
-
   test('an eviction deletes the Pod', async () => {
     const api = new Api();
     await api.post(PODS, pod('web'));
@@ -244,15 +138,5 @@ describe('subresources of built-in kinds', () => {
       const missing = await api.post(`${PODS}/missing/${subresource}`, {});
       assert.equal(missing.status, 404, subresource);
     }
-  });
-
-  test('a Job without a propagation policy orphans its Pods', async () => {
-    const api = new Api();
-    const jobs = '/apis/batch/v1/namespaces/default/jobs';
-    const { containers } = pod('web').spec;
-    const template = { spec: { restartPolicy: 'Never', containers } };
-    await api.post(jobs, { metadata: { name: 'once' }, spec: { template } });
-    const { body } = await api.delete(`${jobs}/once`);
-    assert.deepEqual(body.metadata.finalizers, ['orphan']);
   });
 });
