@@ -61,7 +61,10 @@ export async function demo(
           // The demo shows the events of its own controllers.
           (stop) => cluster.runControllers(stop, { kubelet: KUBELET, controllers: ['-events'] }),
           async (stop) => {
-            await runScenariosWithProgram({ ...demoRun, keep: flags.keep }, stop);
+            await runScenariosWithProgram(
+              { ...demoRun, keep: flags.keep, record: flags.record },
+              stop,
+            );
             finished.abort();
           },
         ],
@@ -86,6 +89,8 @@ interface DemoRun {
   readonly printer: DemoPrinter;
   readonly scenarios: readonly Scenario[];
   readonly keep: boolean;
+  /** File of the recording; empty: none. */
+  readonly record: string;
   /** Port of the page for a browser; undefined without one. */
   readonly web: { readonly port: number } | undefined;
   readonly context: CommandContext;
@@ -120,7 +125,7 @@ async function runScenariosWithProgram(demoRun: DemoRun, signal: AbortSignal): P
 }
 
 async function runScenarios(
-  { cluster, printer, scenarios, keep, kubeconfig, web, context }: DemoRun,
+  { cluster, printer, scenarios, keep, record, kubeconfig, web, context }: DemoRun,
   runner: ScenarioRunner,
   observer: Observer,
   signal: AbortSignal,
@@ -130,6 +135,7 @@ async function runScenarios(
   const args = [
     `--kubeconfig=${kubeconfig}`,
     `--controllers=${scenarios.map(({ name }) => name).join(',')}`,
+    ...(record ? [`--record=${record}`] : []),
     ...(web ? [`--debug-bind-address=127.0.0.1:${web.port}`] : []),
   ];
   let stopMs = 0;

@@ -269,6 +269,10 @@ export const DEMO_OPTIONS = {
   ),
   ...optionGroup('Other', {
     keep: booleanOption({ help: 'Keep running at the end, with a kubeconfig for kubectl' }),
+    record: textOption({
+      help: 'File in which the program is recorded, for replay',
+      completion: 'file',
+    }),
     ...WEB_OPTIONS,
   }),
 } as const;
