@@ -17,7 +17,6 @@ import type { OptionNames } from '../util/check-options.ts';
 import { systemClock } from '../util/clock.ts';
 import type { Clock } from '../util/clock.ts';
 import type { CallTrace, HttpRequest, HttpResponse } from '../util/http.ts';
-import { nextTurn } from '../util/next-turn.ts';
 import { redactText } from '../util/redact.ts';
 import type { Runnable } from '../util/runnable.ts';
 import { messageOf } from '../util/values.ts';
@@ -27,6 +26,7 @@ import { RECORDING_FORMAT, RECORDING_VERSION } from './format.ts';
 import type { CacheLine, Ending, EventSummary, Header } from './format.ts';
 import { RecordingFile } from './recording-file.ts';
 import { Redaction } from './redaction.ts';
+import { SeparateTurns } from './separate-turns.ts';
 import { tappedClock } from './tapped-clock.ts';
 
 /** Options of {@link FlightRecorder}. */
@@ -78,9 +78,7 @@ const HEADERS = ['content-type', 'retry-after', 'warning'];
 interface RunningSync {
   readonly id: number;
   readonly atMs: number;
-  readonly startMs: number;
   readonly now: number[];
-  readonly monotonic: number[];
   readonly random: number[];
   hasEnded: boolean;
 }
@@ -115,6 +113,7 @@ export class FlightRecorder implements ProgramTap {
   readonly #controllers = new Set<string>();
   readonly #current = new AsyncLocalStorage<RunningSync>();
   readonly #caches: RecordedCache[] = [];
+  readonly #turns = new SeparateTurns();
   #clock: Clock = systemClock;
   #originMs = 0;
   #startMs = 0;
@@ -166,15 +165,9 @@ export class FlightRecorder implements ProgramTap {
     this.#startMs = clock.now();
     // All changes of the caches follow.
     this.#line('complete', {});
-    return tappedClock(clock, this.#current, {
-      now: (sync, ms) => {
-        if (!sync.hasEnded) sync.now.push(ms - sync.atMs);
-        return ms;
-      },
-      monotonic: (sync, ms) => {
-        if (!sync.hasEnded) sync.monotonic.push(ms - this.#originMs - sync.startMs);
-        return ms;
-      },
+    return tappedClock(clock, this.#current, (sync, ms) => {
+      if (!sync.hasEnded) sync.now.push(ms - sync.atMs);
+      return ms;
     });
   }
 
@@ -236,7 +229,7 @@ export class FlightRecorder implements ProgramTap {
     this.#controllers.add(controller);
     return async (key, context) => {
       // In a turn of its own, so that the order of lines is that in which the sync saw the caches.
-      await nextTurn();
+      await this.#turns.next();
       const running = this.#startSync();
       const { reconcileID, attempt, causes, signal } = context;
       const { id, atMs } = running;
@@ -267,9 +260,7 @@ export class FlightRecorder implements ProgramTap {
     return {
       id: ++this.#syncs,
       atMs: this.#clock.now(),
-      startMs: this.#elapsedMs,
       now: [],
-      monotonic: [],
       random: [],
       hasEnded: false,
     };
@@ -277,8 +268,8 @@ export class FlightRecorder implements ProgramTap {
 
   #end(running: RunningSync, ending: Ending): void {
     running.hasEnded = true;
-    const { id: sync, now, monotonic, random } = running;
-    this.#line('end', { sync, ending, now, monotonic: monotonic.map(rounded), random });
+    const { id: sync, now, random } = running;
+    this.#line('end', { sync, ending, now, random });
   }
 
   #trace(sync: RunningSync | undefined, inner: CallTrace | undefined): CallTrace {
@@ -302,7 +293,7 @@ export class FlightRecorder implements ProgramTap {
     try {
       const response = await send();
       const bytes = await readBody(response);
-      await nextTurn();
+      await this.#turns.next();
       const { status, headers } = response;
       const kept = HEADERS.filter((name) => headers[name] !== undefined);
       this.#line(
@@ -316,9 +307,9 @@ export class FlightRecorder implements ProgramTap {
       );
       return { ...response, body: bodyOf(bytes) };
     } catch (error) {
-      await nextTurn();
+      await this.#turns.next();
       const kind = error instanceof ApiError ? error.kind : 'unreachable';
-      this.#line('failure', { request: id, error: kind, message: redactText(messageOf(error)) });
+      this.#line('failure', { request: id, error: kind, message: redacted(messageOf(error)) });
       throw error;
     }
   }
@@ -413,7 +404,14 @@ export function eventSummary(event: RecordedEvent): EventSummary {
   const { type, reason, message, action, involvedObject } = event;
   const { kind, namespace, name } = involvedObject;
   const object = `${kind} ${namespace === undefined ? '' : `${namespace}/`}${name}`;
-  return { type, reason, message: redactText(message), object, ...(action && { action }) };
+  return { type, reason, message: redacted(message), object, ...(action && { action }) };
+}
+
+/** Texts without these have no credentials that can be recognised. Few have, and the masks take longer. */
+const SUSPICIOUS = /bearer|basic|eyJ|:\/\/|@|-----|LS0t|pass|token|secret|key/i;
+
+function redacted(text: string): string {
+  return SUSPICIOUS.test(text) ? redactText(text) : text;
 }
 
 /** Microseconds are enough, and shorter. */
@@ -424,5 +422,5 @@ function rounded(ms: number): number {
 /** Returns the message of an error, with the name of its class. */
 export function describeFailure(error: unknown): string {
   const name = error instanceof Error ? error.name : typeof error;
-  return redactText(`${name}: ${messageOf(error)}`);
+  return redacted(`${name}: ${messageOf(error)}`);
 }

@@ -98,8 +98,6 @@ export interface EndLine {
   readonly ending: Ending;
   /** Values of the wall clock that it read, since `atMs`. */
   readonly now: readonly number[];
-  /** Values of the monotonic clock that it read, since its start. */
-  readonly monotonic: readonly number[];
   readonly random: readonly number[];
 }
 

@@ -11,6 +11,9 @@ const ALWAYS = ['secrets', 'serviceaccounts/token', 'tokenreviews.authentication
 /** Annotations that repeat the contents of an object. */
 const COPIES = new Set(['kubectl.kubernetes.io/last-applied-configuration']);
 
+/** First and last characters of JSON objects and lists. */
+const BRACKETS = new Set(['{}', '[]']);
+
 const API_PATH =
   /^\/(?:api\/v1|apis\/(?<group>[^/]+)\/[^/]+)(?:\/namespaces\/(?<namespace>[^/]+)(?=\/))?\/(?<plural>[^/?]+)(?:\/(?<name>[^/?]+)(?:\/(?<subresource>[^?]+))?)?(?:\?|$)/;
 
@@ -58,18 +61,20 @@ export class Redaction {
   }
 
   /** Returns the JSON of the body of a request or response; undefined if there is none. */
-  body(path: string, body: string): string | undefined {
+  body(path: string, given: string): string | undefined {
+    const body = given.trim();
     if (body === '') return undefined;
     const target = parseApiPath(path);
     // Logs, and other responses that are no JSON objects, can contain anything.
-    const isJson = /^\s*[[{]/.test(body) && /[\]}]\s*$/.test(body);
+    const isJson = BRACKETS.has(`${body[0]}${body.at(-1)}`);
     if (!isJson || !target) return JSON.stringify({ hash: this.#hash(body) });
     const { group, plural, subresource } = target;
     const names = [
       nameOf({ group, plural }),
       nameOf({ group, plural: `${plural}/${subresource}` }),
     ];
-    if (!names.some((name) => this.#redacted.has(name))) return body.replaceAll(/[\r\n]/g, ' ');
+    if (!names.some((name) => this.#redacted.has(name)))
+      return body.includes('\n') ? body.replaceAll(/[\r\n]/g, ' ') : body;
     return JSON.stringify(this.#reduced(JSON.parse(body)));
   }
 

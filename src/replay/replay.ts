@@ -167,11 +167,7 @@ class Replay {
     const runnable = (name: string): Runnable => ({ name, run: untilAborted });
     return {
       ...runnable('replay'),
-      clock: (clock: Clock) =>
-        tappedClock(clock, current, {
-          now: (sync, ms) => sync.now(ms),
-          monotonic: (sync, ms) => sync.monotonic(ms),
-        }),
+      clock: (clock: Clock) => tappedClock(clock, current, (sync, ms) => sync.now(ms)),
       random: (random) => () => {
         const value = random();
         return current.getStore()?.random(value) ?? value;

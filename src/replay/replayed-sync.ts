@@ -60,7 +60,7 @@ export class ReplayedSync {
   readonly #recordedEvents: EventSummary[] = [];
   readonly #writes: Write[] = [];
   readonly #reads: string[] = [];
-  readonly #taken = { now: 0, monotonic: 0, random: 0 };
+  readonly #taken = { now: 0, random: 0 };
   #ending: Ending | undefined;
   #created = 0;
   /** Whether the sync called something that the recording does not have. */
@@ -90,11 +90,6 @@ export class ReplayedSync {
   now(ms: number): number {
     const value = this.#end?.now[this.#taken.now++];
     return value === undefined || this.hasEnded ? ms : this.line.atMs + value;
-  }
-
-  monotonic(ms: number): number {
-    const value = this.#end?.monotonic[this.#taken.monotonic++];
-    return value === undefined || this.hasEnded ? ms : this.line.ms + value;
   }
 
   random(value: number): number {

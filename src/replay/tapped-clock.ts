@@ -2,29 +2,19 @@ import { AsyncLocalStorage } from 'node:async_hooks';
 import { sleepOn } from '../util/clock.ts';
 import type { Clock } from '../util/clock.ts';
 
-/** Returns the values that code in a sync gets. */
-export interface ClockReads<S> {
-  now(sync: S, ms: number): number;
-  monotonic(sync: S, ms: number): number;
-}
-
-/** Returns a clock whose reads in a sync pass through `reads`. Timers keep the sync in which they were set. */
+/** Returns a clock whose reads of the wall clock in a sync pass through `read`. Timers keep the sync in which they were set. */
 export function tappedClock<S>(
   clock: Clock,
   current: AsyncLocalStorage<S>,
-  reads: ClockReads<S>,
+  read: (sync: S, ms: number) => number,
 ): Clock {
   const tapped: Clock = {
     now: () => {
       const ms = clock.now();
       const sync = current.getStore();
-      return sync === undefined ? ms : reads.now(sync, ms);
+      return sync === undefined ? ms : read(sync, ms);
     },
-    monotonic: () => {
-      const ms = clock.monotonic();
-      const sync = current.getStore();
-      return sync === undefined ? ms : reads.monotonic(sync, ms);
-    },
+    monotonic: () => clock.monotonic(),
     after: (ms, callback) =>
       clock.after(
         ms,

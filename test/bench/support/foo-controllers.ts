@@ -1,3 +1,5 @@
+import { tmpdir } from 'node:os';
+import { join } from 'node:path';
 import {
   daemonFromBundle,
   daemonFromSource,
@@ -26,6 +28,11 @@ export const CONTROLLERS: Readonly<Record<string, FooController>> = {
   ours: {
     program: daemonFromBundle,
     args: ['--controllers=foo'],
+    workers: 'concurrent-foo-syncs',
+  },
+  'ours-recorded': {
+    program: daemonFromBundle,
+    args: ['--controllers=foo', `--record=${join(tmpdir(), 'bench-recording.ndjson')}`],
     workers: 'concurrent-foo-syncs',
   },
   'ours-source': {

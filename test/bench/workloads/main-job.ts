@@ -25,6 +25,7 @@ export const workload: Workload = {
     server: 'real',
     'timeout-seconds': '100',
     sources: 'bundle',
+    recording: 'off',
   },
   short: { objects: '300', workers: '0', start: 'existing', server: 'embedded' },
   columns: [
@@ -39,11 +40,13 @@ export const workload: Workload = {
     { key: 'peakRssMb', title: 'Main job, peak RSS in MiB' },
   ],
   cases(options: Options): readonly Case[] {
-    const { server = '', start = '', sources = '' } = options;
+    const { server = '', start = '', sources = '', recording = '' } = options;
     const timeoutMs = numberIn(options, 'timeout-seconds') * 1000;
-    const contestants = Object.keys(CONTROLLERS).filter(
-      (name) => name !== 'ours-source' || sources === 'both',
-    );
+    const omitted = new Set([
+      ...(sources === 'both' ? [] : ['ours-source']),
+      ...(recording === 'on' ? [] : ['ours-recorded']),
+    ]);
+    const contestants = Object.keys(CONTROLLERS).filter((name) => !omitted.has(name));
     return server.split(',').flatMap((kind) =>
       numbersIn(options, 'objects').flatMap((objects) =>
         start.split(',').flatMap((when) =>
