@@ -33,6 +33,9 @@ export interface FinishedRun {
 /** Time without activity after which a schedule is over, in milliseconds. */
 const QUIET_MS = 30_000;
 
+/** Time after which each pending retry has run: retries have delays of up to five minutes. */
+const MAX_RETRY_MS = 400_000;
+
 /** Longer times for schedules whose final state differs: retries have delays of up to five minutes. */
 const PATIENCE_MS = [120_000, 400_000, 1_000_000];
 
@@ -59,14 +62,17 @@ export async function runSchedule(
   const deviations = deviationsOf(world.trace);
   const comparison = comparisonOf(deviations);
   const goal = comparison === 'none' ? undefined : expected;
-  const settledWrites = world.history.changes.length;
   const settledSteps = world.trace.length;
-  const settledErrors = world.errors.length;
   const isLasting = goal === undefined && ending === 'quiet';
-  if (isLasting) {
-    const steady = await world.run(withoutFaults, { quietMs: Infinity, limitMs: STEADY_MS });
-    ending = steady === 'endless' ? steady : ending;
-  }
+  const pass = async (limitMs: number) => {
+    const later = await world.run(withoutFaults, { quietMs: Infinity, limitMs });
+    ending = later === 'endless' ? later : ending;
+  };
+  // One of several faults can have delayed a retry beyond the quiet time.
+  if (isLasting && deviations.length > 1) await pass(MAX_RETRY_MS);
+  const settledWrites = world.history.changes.length;
+  const settledErrors = world.errors.length;
+  if (isLasting) await pass(STEADY_MS);
   const steadyWrites = isLasting ? world.history.changes.slice(settledWrites) : [];
   const steadyErrors = isLasting ? world.errors.slice(settledErrors) : [];
   let finalState = finalStateOf(world.history);

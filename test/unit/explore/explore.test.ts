@@ -58,6 +58,14 @@ describe('explore', () => {
     await explore({ ...COUNT, replay });
   });
 
+  it('takes a delayed retry for no write in steady state', async () => {
+    const replay = [
+      'mutate @ controller: create pods default/test-count-1 #1',
+      'refuse @ controller: patch counts/status default/test-count #1',
+    ];
+    await explore({ ...COUNT, replay });
+  });
+
   it('restores the server more than once in a schedule', async () => {
     const replay = ['1 #1', '0 #2'].map(
       (nth) => `rollback @ controller: response to create pods default/test-count-${nth}`,
