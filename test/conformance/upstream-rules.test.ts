@@ -1292,3 +1292,46 @@ test('the host of an Ingress has a wildcard only as its first label', async () =
     if (problem !== undefined) assert.ok(body.message.includes(problem), body.message);
   }
 });
+
+test('an APIService has the name of its group version, and priorities in a range', async () => {
+  await refuses(
+    '/apis/apiregistration.k8s.io/v1/apiservices',
+    [
+      [{}],
+      [{ version: 'v2' }, 'metadata.name Invalid'],
+      [{ groupPriorityMinimum: 20_001 }, 'spec.groupPriorityMinimum Invalid'],
+      [{ versionPriority: 0 }, 'spec.versionPriority Invalid'],
+      [{ insecureSkipTLSVerify: true }, 'spec.insecureSkipTLSVerify Invalid'],
+      [
+        { service: { port: 0 } },
+        'spec.service.name Required',
+        'spec.service.namespace Required',
+        'spec.service.port Invalid',
+      ],
+    ],
+    (spec) => ({
+      metadata: { name: 'v1.example.com' },
+      spec: {
+        group: 'example.com',
+        version: 'v1',
+        groupPriorityMinimum: 1,
+        versionPriority: 1,
+        ...spec,
+      },
+    }),
+  );
+});
+
+test('finalizers of some kinds need no domain', async () => {
+  const space = await api.namespace();
+  const metadata = { name: 'a', finalizers: ['a'] };
+  for (const [path, fields, status] of [
+    [`/apis/policy/v1/namespaces/${space}/poddisruptionbudgets`, { spec: {} }, 201],
+    [`/api/v1/namespaces/${space}/events`, { involvedObject: { namespace: space } }, 201],
+    ['/apis/node.k8s.io/v1/runtimeclasses', { handler: 'h' }, 201],
+    [`/api/v1/namespaces/${space}/configmaps`, {}, 422],
+  ] as const) {
+    const reply = await api.post(`${path}?dryRun=All`, { metadata, ...fields });
+    assert.equal(reply.status, status, `${path}: ${reply.text}`);
+  }
+});

@@ -65,12 +65,23 @@ export function validateFinalizer(spec: CheckedObject, field: string, finalizer:
   if (!isKubeFinalizer(finalizer)) spec.invalid(field, UNQUALIFIED, finalizer);
 }
 
-/** Validates finalizers of a built-in kind, which are standard names or have a domain. As upstream, Leases may have others. */
+/** Groups and kinds whose finalizers need no domain, as upstream. */
+const UNRESTRICTED: ReadonlySet<string> = new Set([
+  'admissionregistration.k8s.io',
+  EXTENSIONS,
+  'apiregistration.k8s.io',
+  'coordination.k8s.io',
+  'node.k8s.io',
+  'policy',
+]);
+
+/** Validates finalizers of a built-in kind, which are standard names or have a domain. */
 export function validateKubeFinalizers(
   { finalizers = [] }: DeepReadonly<ObjectMeta>,
-  { custom, group }: Pick<ResourceDefinition, 'custom' | 'group'>,
+  { custom, group, kind }: Pick<ResourceDefinition, 'custom' | 'group' | 'kind'>,
 ): FieldError[] {
-  if (custom || group === 'coordination.k8s.io' || group === EXTENSIONS) return [];
+  const isEvent = group === '' && kind === 'Event';
+  if (custom || isEvent || UNRESTRICTED.has(group)) return [];
   const errors: FieldError[] = [];
   for (const [index, finalizer] of finalizers.entries()) {
     if (isKubeFinalizer(finalizer)) continue;
