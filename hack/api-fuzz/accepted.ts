@@ -50,7 +50,7 @@ const ACCEPTED: readonly (readonly [pattern: RegExp, reason: string])[] = [
     'upstream validates the metadata of an Event if its other fields are valid',
   ],
   // Texts of messages.
-  [/Go struct field \w+\.\w+\.\w+Time of type string/, 'the converter does not name a time'],
+  [/Go struct field [\w.]*Time(?:stamp)? of type string/, 'the converter does not name a time'],
   [
     /\\"(?:Type|Spec|Strategy|Containers|Name|Volumes)\\":|Invalid value: (?:null|OBJECT|\{\}): `selector`/,
     'values in messages are JSON, not Go',
