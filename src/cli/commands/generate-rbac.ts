@@ -46,7 +46,13 @@ export async function generateRbac(
   const folder = await mkdtemp(join(tmpdir(), 'observed-roles-'));
   try {
     const failure = await runTests(command, {
-      environment: { ...environment, [OBSERVED_ROLES]: folder },
+      // The lines are printed as text: Vitest has colours in CI, too.
+      environment: {
+        ...environment,
+        NO_COLOR: '1',
+        FORCE_COLOR: undefined,
+        [OBSERVED_ROLES]: folder,
+      },
       signal,
       limitMs,
       warn,
