@@ -229,8 +229,10 @@ test('generate rbac runs the tests with all permissions', async (context) => {
     import { TestedRole } from ${JSON.stringify(new URL('../../../../src/codegen/tested-role.ts', import.meta.url).href)};
     const bodies = [];
     const role = new TestedRole(${JSON.stringify(file)});
+    const handler = async ({ body }) => (bodies.push(JSON.parse(body)), { status: 201, headers: {}, body: [] });
     await role.handler({
-      handler: async ({ body }) => (bodies.push(JSON.parse(body)), { status: 201, headers: {}, body: [] }),
+      handler,
+      handlerFor: () => handler,
       observedRole: (user) => ({ rules: [{ apiGroups: [''], resources: ['pods'], verbs: [user] }] }),
     });
     await role.verify();
