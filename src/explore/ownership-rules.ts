@@ -161,6 +161,7 @@ export function leftBehind(run: FinishedRun): string | undefined {
     ({ fault }) => fault === 'teardown' || fault === 'foreground',
   );
   if (run.ending !== 'quiet') return undefined;
+  const hasOrphan = run.deviations.some(({ fault }) => fault === 'orphan');
   const created = new Map<string, ChangeRecord>();
   const living = new Map<string, ChangeRecord>();
   for (const change of run.changes) {
@@ -179,6 +180,8 @@ export function leftBehind(run: FinishedRun): string | undefined {
       return `${name} is deleted, and keeps its finalizer ${kept.join(', ')}`;
     }
     if (!isTeardown || isBackgroundResource(resource) || !first || !isByProcess(first)) continue;
+    // The garbage collector keeps an object whose owner reference another client removed.
+    if (controllerOf(first.object) && !controllerOf(object) && hasOrphan) continue;
     return `${name} is left after the deletion of the objects of the scenario`;
   }
   return undefined;

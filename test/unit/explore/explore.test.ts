@@ -58,6 +58,11 @@ describe('explore', () => {
     await explore({ ...COUNT, replay });
   });
 
+  it('expects no deletion of an object whose owner reference another client removed', async () => {
+    const at = 'controller: patch counts/status default/test-count #1';
+    await explore({ ...COUNT, replay: [`orphan @ ${at}`, 'teardown @ scenario: end #1'] });
+  });
+
   it('takes a delayed retry for no write in steady state', async () => {
     const replay = [
       'mutate @ controller: create pods default/test-count-1 #1',
