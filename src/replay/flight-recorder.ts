@@ -13,7 +13,6 @@ import type { ProgramTap } from '../manager/program-tap.ts';
 import type { RecordedEvent } from '../record/recorded-event.ts';
 import { untilAborted } from '../util/abort.ts';
 import { checkOptions } from '../util/check-options.ts';
-import type { OptionNames } from '../util/check-options.ts';
 import { systemClock } from '../util/clock.ts';
 import type { Clock } from '../util/clock.ts';
 import type { CallTrace, HttpRequest, HttpResponse } from '../util/http.ts';
@@ -58,13 +57,6 @@ export interface RecordedProgram {
   readonly controllers?: readonly string[] | undefined;
   readonly namespaces?: readonly string[] | undefined;
 }
-
-const OPTIONS: OptionNames<FlightRecorderOptions> = {
-  file: true,
-  maxBytes: true,
-  redact: true,
-  program: true,
-};
 
 const DEFAULT_MAX_BYTES = 100 * 1024 * 1024;
 
@@ -124,7 +116,8 @@ export class FlightRecorder implements ProgramTap {
 
   /** @throws {RangeError} if `maxBytes` is not positive */
   constructor(options: FlightRecorderOptions) {
-    checkOptions(options, OPTIONS, 'FlightRecorder');
+    const names = { file: true, maxBytes: true, redact: true, program: true } as const;
+    checkOptions(options, names, 'FlightRecorder');
     const { file, maxBytes = DEFAULT_MAX_BYTES, redact, program } = options;
     if (!(maxBytes > 0)) {
       throw new RangeError(`FlightRecorder: maxBytes must be positive: got ${maxBytes}`);

@@ -10,7 +10,6 @@ import type { ProgramTap } from '../manager/program-tap.ts';
 import type { RecordedEvent } from '../record/recorded-event.ts';
 import { untilAborted } from '../util/abort.ts';
 import { checkOptions } from '../util/check-options.ts';
-import type { OptionNames } from '../util/check-options.ts';
 import type { Clock } from '../util/clock.ts';
 import { FakeClock } from '../util/fake-clock.ts';
 import type { HttpHandler, HttpRequest } from '../util/http.ts';
@@ -37,8 +36,6 @@ export interface ReplayOptions extends Pick<ControllerManagerOptions, 'controlle
   /** @default silentLogger */
   readonly log?: Logger | undefined;
 }
-
-const OPTIONS: OptionNames<ReplayOptions> = { file: true, controllers: true, log: true };
 
 /** Result of {@link replay}. */
 export interface ReplayReport {
@@ -67,7 +64,7 @@ export interface ReplayReport {
  * @throws {RecordingError} if the file cannot be read, is no recording, or has another version
  */
 export async function replay(options: ReplayOptions): Promise<ReplayReport> {
-  checkOptions(options, OPTIONS, 'replay');
+  checkOptions(options, { file: true, controllers: true, log: true }, 'replay');
   const recording = await readRecording(options.file);
   return new Replay(recording, options).run();
 }

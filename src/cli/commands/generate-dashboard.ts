@@ -8,7 +8,7 @@ import { declaredMetrics } from '../program/declared-metrics.ts';
 import { systemNamespace } from '../program/installation.ts';
 import type { CommandContext } from '../program/program.ts';
 import { ownManifests } from './generate-helm.ts';
-import { textsIn, writeGenerated } from './generated-folder.ts';
+import { readTexts, writeGenerated } from './generated-folder.ts';
 import { programIn } from './project-program.ts';
 
 type Flags = Pick<OptionValues<typeof GENERATE_OPTIONS>, 'deploy' | 'check'>;
@@ -58,7 +58,7 @@ export async function generateDashboard(
     [dashboard, monitoring.dashboard],
   ]);
   const folder = join(deploy || DEPLOY, 'monitoring');
-  const present = await onPath(`cannot use --deploy=${deploy}`, () => textsIn(folder));
+  const present = await onPath(`cannot use --deploy=${deploy}`, () => readTexts(folder));
   if (present.get('kustomization.yaml')?.startsWith(HEADER) === false) {
     throw new UsageError(
       `${folder} has files that were not generated: move them, or choose another --deploy`,

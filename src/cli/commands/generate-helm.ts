@@ -16,7 +16,7 @@ import { defaultControllers, isClusterScoped } from '../program/program.ts';
 import type { CommandContext, ProgramOptions } from '../program/program.ts';
 import { imageName } from './manifests.ts';
 import { manifestsOfKinds, readerOfFiles } from './generate-manifests.ts';
-import { textsIn, writeGenerated } from './generated-folder.ts';
+import { readTexts, writeGenerated } from './generated-folder.ts';
 import { programIn } from './project-program.ts';
 
 type Flags = Pick<OptionValues<typeof GENERATE_OPTIONS>, 'name' | 'chart' | 'image' | 'check'>;
@@ -45,7 +45,7 @@ export async function generateHelm(
   const chart = folder || DEFAULT_FOLDER;
   const source = await chartSource(operands, name, context);
   const files = chartFiles({ ...source, ...(image && { image: imageName(image) }) });
-  const present = await onPath(`cannot use --chart=${chart}`, () => textsIn(chart));
+  const present = await onPath(`cannot use --chart=${chart}`, () => readTexts(chart));
   const isOurs = present.get('Chart.yaml')?.startsWith(CHART_MARK) ?? present.size === 0;
   if (!isOurs) {
     throw new UsageError(

@@ -16,7 +16,7 @@ export interface GeneratedFolder {
 }
 
 /** How the files of a folder are written. */
-export interface WriteOptions extends Pick<CommandContext, 'print'> {
+export interface WriteGeneratedOptions extends Pick<CommandContext, 'print'> {
   /** Flag that names the folder. */
   readonly flag: string;
   /** Whether nothing is written, and files that differ are a failure. */
@@ -24,7 +24,7 @@ export interface WriteOptions extends Pick<CommandContext, 'print'> {
 }
 
 /** Returns the texts of the files in a folder by their paths; none if it does not exist. */
-export async function textsIn(folder: string): Promise<Map<string, string>> {
+export async function readTexts(folder: string): Promise<Map<string, string>> {
   if (!existsSync(folder)) return new Map();
   const entries = await readdir(folder, { recursive: true, withFileTypes: true });
   const files = entries.filter((entry) => entry.isFile());
@@ -41,7 +41,7 @@ export async function textsIn(folder: string): Promise<Map<string, string>> {
 /** Writes the files that differ, prints their paths, and returns the exit code. */
 export async function writeGenerated(
   { folder, files, present, orphans }: GeneratedFolder,
-  { flag, check, print }: WriteOptions,
+  { flag, check, print }: WriteGeneratedOptions,
 ): Promise<number> {
   const stale = [...files].filter(([path, text]) => present.get(path) !== text);
   const changed = [...stale.map(([path]) => path), ...orphans].map((path) => join(folder, path));
