@@ -32,6 +32,7 @@ interface Quantity {
 
 /** Negative if `a` is less than `b`; a text that is no quantity counts as 0. */
 export function compareQuantities(a: string, b: string): number {
+  if (a === b) return 0;
   const left = quantityNanos(a) ?? 0n;
   const right = quantityNanos(b) ?? 0n;
   return left < right ? -1 : left > right ? 1 : 0;

@@ -49,18 +49,27 @@ function halfOf(parts: readonly string[], isLast: boolean): readonly number[] | 
   return groups;
 }
 
+interface Bits {
+  readonly width: 32 | 128;
+  readonly value: bigint;
+}
+
 /** Returns the bits of an address without a zone, as a number; undefined if it is not valid. */
-function bitsOf(address: string): bigint | undefined {
-  const parts = isIPv4(address) ? address.split('.').map(Number) : groupsOf(address);
-  const width = isIPv4(address) ? 8n : 16n;
-  return parts?.reduce((bits, part) => (bits << width) | BigInt(part), 0n);
+function bitsOf(address: string): Bits | undefined {
+  if (isIPv4(address)) {
+    const [a = 0, b = 0, c = 0, d = 0] = address.split('.', 4);
+    const value = ((Number(a) * 256 + Number(b)) * 256 + Number(c)) * 256 + Number(d);
+    return { width: 32, value: BigInt(value) };
+  }
+  const groups = groupsOf(address);
+  if (!groups) return undefined;
+  return { width: 128, value: groups.reduce((bits, group) => (bits << 16n) | BigInt(group), 0n) };
 }
 
 /** Whether the block `network/prefix` has an address of the same version. */
 export function isInBlock(address: string, network: string, prefix: number): boolean {
-  const [bits, block] = [bitsOf(address), bitsOf(network)];
-  if (bits === undefined || block === undefined) return false;
-  if (isIPv4(address) !== isIPv4(network)) return false;
-  const hostBits = BigInt((isIPv4(network) ? 32 : 128) - prefix);
-  return bits >> hostBits === block >> hostBits;
+  const [inner, block] = [bitsOf(address), bitsOf(network)];
+  if (!inner || !block || inner.width !== block.width) return false;
+  const hostBits = BigInt(block.width - prefix);
+  return inner.value >> hostBits === block.value >> hostBits;
 }

@@ -13,6 +13,11 @@ import { MAX_DEPTH, requireDepth, WidthError } from '../../util/json-value.ts';
 
 /** The content of a YAML text. */
 export interface YamlText {
+  /**
+   * @throws {YAMLException} if a value is malformed
+   * @throws {NestingError} if the text is nested more deeply than `MAX_DEPTH`
+   * @throws {WidthError} if it has more than `maxValues` members and items
+   */
   readonly documents: readonly unknown[];
   /** Duplicate keys, such as `line 7: key "a" already set in map`. */
   readonly duplicates: readonly string[];
@@ -28,13 +33,27 @@ const WEIGHTS: Readonly<Record<number, number>> = {
  * Parses YAML like a kube-apiserver, with the booleans and octal numbers of YAML 1.1; the last of duplicate keys wins.
  * Takes time linear in the length. Rejects aliases, because a few lines can expand to gigabytes.
  *
- * @throws {YAMLException} if it is malformed
- * @throws {NestingError} if it is nested more deeply than `MAX_DEPTH`
- * @throws {WidthError} if it has more than `maxValues` members and items
+ * The documents are made when they are first read, so that both halves of the work can be separate steps.
+ *
+ * @throws {YAMLException} if it is malformed, also by `documents`
  */
 export function parseYaml(source: string, maxValues: number = Infinity): YamlText {
   // One more level, so that deep YAML gets the same error as deep JSON.
   const events = parseEvents(source, { maxDepth: MAX_DEPTH + 1 });
+  let documents: readonly unknown[] | undefined;
+  return {
+    get documents() {
+      documents ??= documentsOf(source, events, maxValues);
+      return documents;
+    },
+    // Most callers need the documents only.
+    get duplicates() {
+      return duplicatesIn(source, events);
+    },
+  };
+}
+
+function documentsOf(source: string, events: Event[], maxValues: number): readonly unknown[] {
   // A node in a list is a value, and one in a mapping a key or a value.
   const weights: number[] = [];
   let values = 0;
@@ -51,13 +70,7 @@ export function parseYaml(source: string, maxValues: number = Infinity): YamlTex
       requireDepth(weights.length - 1);
     }
   }
-  return {
-    documents: constructFromEvents(events, { source, schema: GO_YAML, json: true, maxAliases: 0 }),
-    // Most callers need the documents only.
-    get duplicates() {
-      return duplicatesIn(source, events);
-    },
-  };
+  return constructFromEvents(events, { source, schema: GO_YAML, json: true, maxAliases: 0 });
 }
 
 /** An escape of a backslash, or of a character by its number. */

@@ -33,6 +33,7 @@ import {
   APPLY_PATCH,
   contentType,
   isApplyPatch,
+  parseBody,
   readApplyPatch,
   readJsonPatch,
 } from '../request/request-body.ts';
@@ -164,6 +165,8 @@ export function patchedBody(call: Call, sent: unknown, live: StoredObject): Prom
 /** Server-side apply. Creates the object if it does not exist. */
 async function apply(call: Call): Promise<Answer> {
   const { definition, info } = call;
+  parseBody(call.request, definition);
+  await pause(call);
   const sent = readApplyPatch(call.request);
   const create = async () => {
     const { object, ...applied } = await appliedUpdate(call, sent, undefined);

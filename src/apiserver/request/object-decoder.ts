@@ -11,7 +11,13 @@ import type {
   StoredObject,
 } from '../objects/resource-definition.ts';
 import { shallowCopy } from '../objects/resource-definition.ts';
-import { duplicateFields, readObject, strictDuplicates, unrecognized } from './request-body.ts';
+import {
+  duplicateFields,
+  parseBody,
+  readObject,
+  strictDuplicates,
+  unrecognized,
+} from './request-body.ts';
 import type { FieldError } from '../../api/field-error.ts';
 import { fieldError } from '../../api/field-error.ts';
 import { goJson, withSortedKeys } from '../../util/go-format.ts';
@@ -43,6 +49,8 @@ function fieldValidationOf({ info }: ReceivedRequest): FieldValidation {
  */
 export async function decodeBody(call: ReceivedRequest): Promise<ApiObject> {
   const { request, definition } = call;
+  parseBody(request, definition);
+  await pause(call);
   const body = readObject(request, definition);
   await pause(call);
   // As upstream, where only strict decoding does not know the kind of the path.

@@ -101,11 +101,19 @@ export function cidrWarnings(path: string, text: string): string[] {
 
 /** Parses an address whose numbers may have leading zeros, as before Go 1.17. */
 function parseIp(text: string): Address | undefined {
-  if (/^\d+(?:\.\d+){3}$/.test(text)) {
-    const numbers = text.split('.').map(Number);
-    if (numbers.some((number) => number > 255)) return undefined;
-    const value = numbers.reduce((sum, number) => sum * 256n + BigInt(number), 0n);
-    return { text: numbers.join('.'), bits: 32, value, isStandard: numbers.join('.') === text };
+  const dotted = /^(\d+)\.(\d+)\.(\d+)\.(\d+)$/.exec(text);
+  if (dotted) {
+    const [a, b, c, d] = [
+      Number(dotted[1]),
+      Number(dotted[2]),
+      Number(dotted[3]),
+      Number(dotted[4]),
+    ];
+    if (Math.max(a, b, c, d) > 255) return undefined;
+    const canonical = `${a}.${b}.${c}.${d}`;
+    // One BigInt for the whole address, because an object can have a hundred thousand.
+    const value = BigInt(((a * 256 + b) * 256 + c) * 256 + d);
+    return { text: canonical, bits: 32, value, isStandard: canonical === text };
   }
   if (text.includes('%') || isIP(text) !== 6) return undefined;
   const canonical = new URL(`http://[${text}]`).hostname.slice(1, -1);
