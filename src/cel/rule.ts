@@ -33,14 +33,14 @@ export interface RuleError {
   readonly error: string;
 }
 
-/** Compiles the rules of `schema` itself. An empty rule is undefined in the result. */
-export function compileRules(
+/** Compiles the rules of `schema` itself, each when it is read. Yields undefined for an empty rule. */
+export function* compileRules(
   schema: JsonSchema,
   declared: Declared,
-): readonly (Rule | RuleError | undefined)[] {
-  return (schema['x-kubernetes-validations'] ?? []).map((rule) =>
-    rule.rule.trim() === '' ? undefined : compileRule(rule, schema, declared),
-  );
+): Generator<Rule | RuleError | undefined> {
+  for (const rule of schema['x-kubernetes-validations'] ?? []) {
+    yield rule.rule.trim() === '' ? undefined : compileRule(rule, schema, declared);
+  }
 }
 
 function compileRule(source: SchemaRule, schema: JsonSchema, { type }: Declared): Rule | RuleError {
@@ -160,7 +160,7 @@ function nodeOf(
   const { items, additionalProperties: values } = schema;
   const inner = items ?? (typeof values === 'object' ? values : undefined);
   const item = inner && nodeOf(inner, declared.item, isEmbedded(inner));
-  return { schema, rules: compileRules(schema, declared), isResource, fields, item };
+  return { schema, rules: [...compileRules(schema, declared)], isResource, fields, item };
 }
 
 export function hasRules(schema: JsonSchema): boolean {

@@ -1,7 +1,8 @@
 import { equalJson } from '../../api/equal.ts';
 import type { JsonSchema } from '../../api/json-schema.ts';
 import { KINDS } from '../generated/kinds.ts';
-import { CheckedObject, checked } from '../objects/checked-object.ts';
+import { inOneStep } from '../objects/check-steps.ts';
+import { CheckedObject, checked, checkedInSteps } from '../objects/checked-object.ts';
 import { fieldPath, valueAtPath } from '../objects/field-path.ts';
 import type { ResourceDefinition, ResourceHooks } from '../objects/resource-definition.ts';
 import { goSchema } from '../protobuf/go-schema.ts';
@@ -50,6 +51,7 @@ function definitionOf(
     hooks,
     immutable,
     validate,
+    validateInSteps,
     validateUpdate,
     storedAs,
     warnings,
@@ -109,11 +111,20 @@ function hooksOf({
   hooks,
   immutable,
   validate,
+  validateInSteps,
   validateUpdate,
-}: Pick<KindTraits, 'hooks' | 'immutable' | 'validate' | 'validateUpdate'>): ResourceHooks {
+}: Pick<
+  KindTraits,
+  'hooks' | 'immutable' | 'validate' | 'validateInSteps' | 'validateUpdate'
+>): ResourceHooks {
+  const inSteps = validateInSteps && checkedInSteps(validateInSteps);
   return {
     ...hooks,
     ...(validate && { validate: checked(validate) }),
+    ...(inSteps && {
+      validate: (object, previous) => inOneStep(inSteps(object, previous)),
+      validateInSteps: inSteps,
+    }),
     ...((immutable || validateUpdate) && {
       validateUpdate: checked((next, previous, subresource) => {
         for (const path of immutable ?? []) {

@@ -261,9 +261,10 @@ export function withCrdRules(
     },
     hooks: {
       ...definition.hooks,
-      validate: (crd, previous) => (previous ? [] : checkCrd(crd)),
-      validateUpdate: (crd, previous, subresource) =>
-        subresource === 'status' ? checkCrdStatus(crd) : checkCrd(crd, previous),
+      *validateInSteps(crd, previous, subresource) {
+        if (subresource === 'status') return checkCrdStatus(crd);
+        return yield* checkCrd(crd, previous);
+      },
       // A CRD is never deleted immediately: its objects are deleted first.
       blocksRemoval: ({ metadata }) => metadata.deletionTimestamp === undefined,
       markDeleted: (crd) => {

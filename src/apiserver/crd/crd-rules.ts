@@ -1,7 +1,9 @@
 import { compileRules, fieldPathOf, hasRules, maxCardinality } from '../../cel/rule.ts';
+import type { CheckSteps } from '../objects/check-steps.ts';
+import { PART_WEIGHT } from '../objects/check-steps.ts';
 import type { CheckedObject } from '../objects/checked-object.ts';
 import type { FieldError } from '../../api/field-error.ts';
-import { fieldError, Verbatim } from '../../api/field-error.ts';
+import { fieldError, MAX_FIELD_ERRORS, Verbatim } from '../../api/field-error.ts';
 import type { Declared } from '../../cel/schema-type.ts';
 import { declare, isEmbedded } from '../../cel/schema-type.ts';
 import type { Rule, RuleError } from '../../cel/rule.ts';
@@ -20,8 +22,9 @@ const REASONS = [
  * Checks the form of validation rules (`x-kubernetes-validations`). `checkRuleExpressions` checks
  * their expressions once the rest of the schema is valid.
  */
-export function checkRules(schema: CheckedObject): void {
+export function* checkRules(schema: CheckedObject): CheckSteps {
   for (const rule of schema.items('x-kubernetes-validations')) {
+    yield PART_WEIGHT;
     checkRule(rule);
     const fieldPath = rule.text('fieldPath');
     if (fieldPath !== '' && fieldPathOf(fieldPath, schema.value) === undefined) {
@@ -67,10 +70,10 @@ const SCHEMA_LIMIT = 100_000_000;
  *
  * @param path path of the schema
  */
-export function checkRuleExpressions(schema: JsonSchema, path: string): FieldError[] {
+export function* checkRuleExpressions(schema: JsonSchema, path: string): CheckSteps<FieldError[]> {
   if (!hasRules(schema)) return [];
   const check = new RuleCheck();
-  check.visit(schema, path, declare(schema, true), {
+  yield* check.visit(schema, path, declare(schema, true), {
     isResource: true,
     cardinality: 1,
     uncorrelatable: undefined,
@@ -90,12 +93,18 @@ class RuleCheck {
   readonly errors: FieldError[] = [];
   readonly #costs: { readonly path: string; readonly cost: number }[] = [];
 
-  visit(schema: JsonSchema, path: string, declared: Declared | undefined, place: Place): void {
+  *visit(
+    schema: JsonSchema,
+    path: string,
+    declared: Declared | undefined,
+    place: Place,
+  ): CheckSteps {
+    yield PART_WEIGHT;
     const { properties, items, additionalProperties: values } = schema;
     const cardinality = times(place.cardinality, elementsOf(schema));
     if (typeof values === 'object') {
       const its = declared?.item ?? declare(values, isEmbedded(values));
-      this.visit(values, `${path}.additionalProperties`, its, {
+      yield* this.visit(values, `${path}.additionalProperties`, its, {
         isResource: isEmbedded(values),
         cardinality,
         uncorrelatable: place.uncorrelatable,
@@ -103,7 +112,7 @@ class RuleCheck {
     }
     for (const [name, field] of Object.entries(properties ?? {})) {
       const its = declared?.fields?.get(name) ?? declare(field, isEmbedded(field));
-      this.visit(field, propertyPath(path, name), its, {
+      yield* this.visit(field, propertyPath(path, name), its, {
         isResource: isEmbedded(field),
         cardinality,
         uncorrelatable: place.uncorrelatable,
@@ -111,13 +120,18 @@ class RuleCheck {
     }
     if (items) {
       const isMap = schema['x-kubernetes-list-type'] === 'map';
-      this.visit(items, `${path}.items`, declared?.item ?? declare(items, isEmbedded(items)), {
-        isResource: isEmbedded(items),
-        cardinality,
-        uncorrelatable: place.uncorrelatable ?? (isMap ? undefined : path),
-      });
+      yield* this.visit(
+        items,
+        `${path}.items`,
+        declared?.item ?? declare(items, isEmbedded(items)),
+        {
+          isResource: isEmbedded(items),
+          cardinality,
+          uncorrelatable: place.uncorrelatable ?? (isMap ? undefined : path),
+        },
+      );
     }
-    this.#checkRules(schema, path, declared, place);
+    yield* this.#checkRules(schema, path, declared, place);
   }
 
   /** Errors of the total cost, which can be too high although each rule is cheap enough. */
@@ -140,12 +154,12 @@ class RuleCheck {
     ];
   }
 
-  #checkRules(
+  *#checkRules(
     schema: JsonSchema,
     path: string,
     declared: Declared | undefined,
     place: Place,
-  ): void {
+  ): CheckSteps {
     const sources = schema['x-kubernetes-validations'] ?? [];
     if (sources.length === 0) return;
     if (!declared) {
@@ -157,9 +171,13 @@ class RuleCheck {
       });
       return;
     }
-    for (const [index, rule] of compileRules(schema, declared).entries()) {
-      const source = sources[index];
+    let index = -1;
+    for (const rule of compileRules(schema, declared)) {
+      const source = sources[++index];
       if (!rule || !source) continue;
+      yield source.rule.length + PART_WEIGHT;
+      // More errors are not shown.
+      if (this.errors.length >= MAX_FIELD_ERRORS) return;
       const at = `${path}.x-kubernetes-validations[${index}]`;
       if ('error' in rule) this.#compileError(rule, source, at);
       else this.#check(rule, at, place.cardinality ?? maxCardinality(declared), place);

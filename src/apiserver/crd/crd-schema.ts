@@ -1,5 +1,7 @@
 import type { FieldError } from '../../api/field-error.ts';
-import { CheckedObject, untilTooMany } from '../objects/checked-object.ts';
+import type { CheckSteps } from '../objects/check-steps.ts';
+import { PART_WEIGHT } from '../objects/check-steps.ts';
+import { CheckedObject, stepsUntilTooMany } from '../objects/checked-object.ts';
 import type { JsonSchema } from '../../api/json-schema.ts';
 import type { JsonObject } from '../../util/json-value.ts';
 import { own, requireDepth, textsIn } from '../../util/json-value.ts';
@@ -22,22 +24,26 @@ import { validateCustom } from '../request/embedded-resources.ts';
  * @param statusEnabled whether the version has a status subresource
  * @throws {NestingError} if the schema is nested too deeply
  */
-export function checkCrdSchema(
+export function* checkCrdSchema(
   schema: JsonObject,
   path: string,
   statusEnabled: boolean,
-): FieldError[] {
+): CheckSteps<FieldError[]> {
   const root = new CheckedObject(schema, path);
-  untilTooMany(() => {
-    if (statusEnabled) checkRoot(root);
-    if (flag(schema, 'nullable')) root.forbidden('nullable', 'nullable cannot be true at the root');
-    // As upstream, which does not convert a schema with such keywords.
-    const structural = isConvertible(schema) ? checkStructural(schema, path) : undefined;
-    for (const error of structural ?? []) root.errors.push(error);
-    if (structural?.length === 0) checkDefaults(root, 0);
-    checkNode(root, { root: true, inMetadata: false, noDefaults: undefined }, 0);
-  });
-  return root.errors.length === 0 ? checkRuleExpressions(schema, path) : root.errors;
+  yield* stepsUntilTooMany(checkForm(root, statusEnabled));
+  return root.errors.length === 0 ? yield* checkRuleExpressions(schema, path) : root.errors;
+}
+
+/** Checks all of a schema but the expressions of its rules. */
+function* checkForm(root: CheckedObject, statusEnabled: boolean): CheckSteps {
+  const { value: schema, path } = root;
+  if (statusEnabled) checkRoot(root);
+  if (flag(schema, 'nullable')) root.forbidden('nullable', 'nullable cannot be true at the root');
+  // As upstream, which does not convert a schema with such keywords.
+  const structural = isConvertible(schema) ? yield* checkStructural(schema, path) : undefined;
+  for (const error of structural ?? []) root.errors.push(error);
+  if (structural?.length === 0) yield* checkDefaults(root, 0);
+  yield* checkNode(root, { root: true, inMetadata: false, noDefaults: undefined }, 0);
 }
 
 /**
@@ -98,12 +104,13 @@ function checkRoot(schema: CheckedObject): void {
   }
 }
 
-function checkNode(schema: CheckedObject, context: Context, depth: number): void {
+function* checkNode(schema: CheckedObject, context: Context, depth: number): CheckSteps {
   requireDepth(depth);
+  yield PART_WEIGHT;
   checkKeywords(schema, context);
   const inner: Context = { ...context, root: false };
-  const descend = (sub: CheckedObject | undefined, its: Context = inner) => {
-    if (sub) checkNode(sub, its, depth + 1);
+  const descend = function* (sub: CheckedObject | undefined, its: Context = inner): CheckSteps {
+    if (sub) yield* checkNode(sub, its, depth + 1);
   };
   const values = schema.get('additionalProperties');
   const fields = schemaFieldsOf(schema);
@@ -112,24 +119,24 @@ function checkNode(schema: CheckedObject, context: Context, depth: number): void
     schema.forbidden('additionalProperties', detail);
   }
   const reason = 'inside additionalProperties applying to object metadata';
-  descend(values, context.inMetadata ? { ...inner, noDefaults: reason } : inner);
+  yield* descend(values, context.inMetadata ? { ...inner, noDefaults: reason } : inner);
   for (const [name, field] of fields) {
     const isMeta =
       META_FIELDS.has(name) &&
       (context.root || flag(schema.value, 'x-kubernetes-embedded-resource'));
-    descend(field, {
+    yield* descend(field, {
       root: false,
       inMetadata: context.inMetadata || isMeta,
       noDefaults: isMeta && context.root ? `in top-level ${name}` : context.noDefaults,
     });
   }
-  descend(schema.get('not'));
+  yield* descend(schema.get('not'));
   for (const key of ['allOf', 'oneOf', 'anyOf'] as const) {
-    for (const branch of schema.items(key)) descend(branch);
+    for (const branch of schema.items(key)) yield* descend(branch);
   }
-  descend(schema.get('items'));
+  yield* descend(schema.get('items'));
   checkListAndMapTypes(schema);
-  checkRules(schema);
+  yield* checkRules(schema);
 }
 
 function checkKeywords(schema: CheckedObject, context: Context): void {
@@ -161,8 +168,13 @@ function checkKeywords(schema: CheckedObject, context: Context): void {
 }
 
 /** Checks that defaults are valid and have no unknown fields. */
-function checkDefaults(schema: CheckedObject, depth: number, inMetadata: boolean = false): void {
+function* checkDefaults(
+  schema: CheckedObject,
+  depth: number,
+  inMetadata: boolean = false,
+): CheckSteps {
   requireDepth(depth);
+  yield PART_WEIGHT;
   const isEmbedded = flag(schema.value, 'x-kubernetes-embedded-resource');
   if (schema.has('default')) {
     const value = schema.value['default'];
@@ -179,9 +191,9 @@ function checkDefaults(schema: CheckedObject, depth: number, inMetadata: boolean
   // Defaults below additionalProperties take effect only in requests.
   const items = schema.get('items');
   const within = inMetadata && !isEmbedded;
-  if (items) checkDefaults(items, depth + 1, within);
+  if (items) yield* checkDefaults(items, depth + 1, within);
   for (const [name, field] of schemaFieldsOf(schema)) {
-    checkDefaults(field, depth + 1, within || (isEmbedded && name === 'metadata'));
+    yield* checkDefaults(field, depth + 1, within || (isEmbedded && name === 'metadata'));
   }
 }
 

@@ -2,6 +2,7 @@ import type { Condition } from '../../api/conditions.ts';
 import { equalJson } from '../../api/equal.ts';
 import { goQuote } from '../../util/go-quote.ts';
 import { validateWebhookClient } from '../builtin/admissionregistration/webhook-configurations.ts';
+import type { CheckSteps } from '../objects/check-steps.ts';
 import { CheckedObject } from '../objects/checked-object.ts';
 import { nameProblems } from '../../api/object-names.ts';
 import { checkCrdSchema } from './crd-schema.ts';
@@ -20,7 +21,10 @@ import { isRecord } from '../../util/values.ts';
  * @param previous the stored definition, if this is an update
  * @throws {NestingError} if a schema is nested too deeply
  */
-export function checkCrd(crd: Readonly<JsonObject>, previous?: Readonly<JsonObject>): FieldError[] {
+export function* checkCrd(
+  crd: Readonly<JsonObject>,
+  previous?: Readonly<JsonObject>,
+): CheckSteps<FieldError[]> {
   const checked = new CheckedObject(crd);
   const spec = checked.in('spec');
   const metadata = checked.in('metadata');
@@ -30,7 +34,7 @@ export function checkCrd(crd: Readonly<JsonObject>, previous?: Readonly<JsonObje
     if (name === '' || name === expected) continue;
     metadata.invalid(field, 'must be spec.names.plural+"."+spec.group');
   }
-  checkSpec(spec);
+  yield* checkSpec(spec);
   checkConversion(spec.in('conversion'), crd, previous);
   if (previous) checkChange(spec, previous);
   checkStoredVersions(checked);
@@ -50,14 +54,14 @@ export function checkCrdStatus(crd: Readonly<JsonObject>): FieldError[] {
   return checked.errors;
 }
 
-function checkSpec(spec: CheckedObject): void {
+function* checkSpec(spec: CheckedObject): CheckSteps {
   const group = spec.text('group');
   if (group === '') spec.required('group');
   else if (requireName(spec, 'group', 'dns1123Subdomain') && !group.includes('.')) {
     spec.invalid('group', 'should be a domain with at least one dot');
   }
   checkEnum(spec, 'scope', ['Cluster', 'Namespaced']);
-  checkVersions(spec);
+  yield* checkVersions(spec);
   checkNames(spec.in('names'));
 }
 
@@ -71,7 +75,7 @@ const SHARED = [
 
 type VersionPart = (typeof SHARED)[number][0];
 
-function checkVersions(spec: CheckedObject): void {
+function* checkVersions(spec: CheckedObject): CheckSteps {
   const versions = spec.items('versions');
   for (const version of versions) {
     const schema = version.in('schema');
@@ -87,7 +91,7 @@ function checkVersions(spec: CheckedObject): void {
     requireName(version, 'name', 'dns1035Label');
     checkDeprecation(version);
     for (const [part] of SHARED) {
-      if (!common.has(part)) checkPart(part, version, part, hasStatus(version.value));
+      if (!common.has(part)) yield* checkPart(part, version, part, hasStatus(version.value));
     }
   }
   if (new Set(versions.map((version) => version.text('name'))).size < versions.length) {
@@ -103,7 +107,7 @@ function checkVersions(spec: CheckedObject): void {
   const anyStatus = versions.some(({ value }) => hasStatus(value));
   for (const [part, name] of common) {
     const shared = new CheckedObject({ [name]: first.value[part] }, spec.path, spec.errors);
-    checkPart(part, shared, name, anyStatus, first.value);
+    yield* checkPart(part, shared, name, anyStatus, first.value);
   }
 }
 
@@ -112,20 +116,21 @@ function checkVersions(spec: CheckedObject): void {
  *
  * @param version the version, if it is not the holder
  */
-function checkPart(
+function* checkPart(
   part: VersionPart,
   holder: CheckedObject,
   name: string,
   statusEnabled: boolean,
   version: Readonly<JsonObject> = holder.value,
-): void {
+): CheckSteps {
   const schema = own(objectIn(version, 'schema') ?? {}, 'openAPIV3Schema');
   switch (part) {
     case 'schema':
       if (isRecord(schema)) {
         const path = `${holder.at(name)}.openAPIV3Schema`;
         // One by one, because their number is not limited.
-        for (const error of checkCrdSchema(schema, path, statusEnabled)) holder.errors.push(error);
+        const errors = yield* checkCrdSchema(schema, path, statusEnabled);
+        for (const error of errors) holder.errors.push(error);
       }
       return;
     case 'subresources':

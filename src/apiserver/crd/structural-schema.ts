@@ -1,7 +1,9 @@
 import { equalJson } from '../../api/equal.ts';
 import type { FieldError } from '../../api/field-error.ts';
 import { formatFieldError } from '../../api/field-error.ts';
-import { CheckedObject, untilTooMany } from '../objects/checked-object.ts';
+import type { CheckSteps } from '../objects/check-steps.ts';
+import { PART_WEIGHT } from '../objects/check-steps.ts';
+import { CheckedObject, stepsUntilTooMany } from '../objects/checked-object.ts';
 import type { JsonObject } from '../../util/json-value.ts';
 import { objectIn, objectsIn, own, requireDepth, textIn } from '../../util/json-value.ts';
 import { pattern } from '../../cel/values/pattern.ts';
@@ -15,13 +17,15 @@ import { isRecord } from '../../util/values.ts';
  *
  * @throws {NestingError} if the schema is nested too deeply
  */
-export function checkStructural(schema: JsonObject, path: string): FieldError[] {
+export function* checkStructural(schema: JsonObject, path: string): CheckSteps<FieldError[]> {
   const root = new CheckedObject(schema, path);
-  untilTooMany(() => {
-    checkNode(root, 'root', 0);
-    checkComplete(root, root, 0);
-  });
+  yield* stepsUntilTooMany(checkAll(root));
   return root.errors.sort((a, b) => (formatFieldError(a) < formatFieldError(b) ? -1 : 1));
+}
+
+function* checkAll(root: CheckedObject): CheckSteps {
+  yield* checkNode(root, 'root', 0);
+  checkComplete(root, root, 0);
 }
 
 /** Keywords of JSON Schema that Kubernetes does not support. */
@@ -77,17 +81,18 @@ const FORBIDDEN_NESTED: readonly (readonly [key: string, detail: string])[] = [
   ['x-kubernetes-validations', 'must be empty to be structural'],
 ];
 
-function checkNode(schema: CheckedObject, level: Level, depth: number): void {
+function* checkNode(schema: CheckedObject, level: Level, depth: number): CheckSteps {
   requireDepth(depth);
+  yield PART_WEIGHT;
   const items = schema.get('items');
   if (schema.text('type') === 'array' && !items) schema.required('items', 'must be specified');
-  if (items) checkNode(items, 'item', depth + 1);
-  for (const [, field] of schemaFieldsOf(schema)) checkNode(field, 'field', depth + 1);
+  if (items) yield* checkNode(items, 'item', depth + 1);
+  for (const [, field] of schemaFieldsOf(schema)) yield* checkNode(field, 'field', depth + 1);
   const values = schema.get('additionalProperties');
   if (schema.value['additionalProperties'] !== undefined && level === 'root') {
     schema.forbidden('additionalProperties', 'must not be used at the root');
   }
-  if (values) checkNode(values, 'field', depth + 1);
+  if (values) yield* checkNode(values, 'field', depth + 1);
   checkExtensions(schema);
   const [isAnyOf, isAllOf] = [isIntOrStringAnyOf(schema.value), isIntOrStringAllOf(schema.value)];
   checkValueValidation(schema, isAnyOf, isAllOf, depth);

@@ -5,6 +5,7 @@ import { nameProblems } from '../../api/object-names.ts';
 import type { StoredObject } from './resource-definition.ts';
 import { isSet, listIn, numberIn, objectIn, own, textIn } from '../../util/json-value.ts';
 import { isRecord } from '../../util/values.ts';
+import type { CheckSteps } from './check-steps.ts';
 
 type Fields = Readonly<Record<string, unknown>>;
 
@@ -201,6 +202,26 @@ export function untilTooMany(check: () => void): void {
   } catch (error) {
     if (!(error instanceof TooManyErrors)) throw error;
   }
+}
+
+/** Like `untilTooMany`, in steps. */
+export function* stepsUntilTooMany(steps: CheckSteps): CheckSteps {
+  try {
+    yield* steps;
+  } catch (error) {
+    if (!(error instanceof TooManyErrors)) throw error;
+  }
+}
+
+/** A hook that returns the errors which `check` reports, in steps. */
+export function checkedInSteps<Rest extends readonly unknown[]>(
+  check: (object: CheckedObject<StoredObject>, ...rest: Rest) => CheckSteps,
+): (object: StoredObject, ...rest: Rest) => CheckSteps<readonly FieldError[]> {
+  return function* (object, ...rest) {
+    const whole = new CheckedObject(object);
+    yield* stepsUntilTooMany(check(whole, ...rest));
+    return whole.errors;
+  };
 }
 
 /** A hook that returns the errors which `check` reports. */

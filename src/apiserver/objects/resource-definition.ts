@@ -5,6 +5,7 @@ import type { Authenticator, User } from '../../api/user.ts';
 import type { FieldError } from '../../api/field-error.ts';
 import type { JsonSchema } from '../../api/json-schema.ts';
 import type { JsonObject } from '../../util/json-value.ts';
+import type { CheckSteps } from './check-steps.ts';
 
 /**
  * An object inside the server. Between decoding and storing, one operation owns it and may change it.
@@ -305,6 +306,12 @@ export interface ResourceHooks {
     object: StoredObject,
     previous: StoredObject | undefined,
   ) => readonly FieldError[];
+  /** Like `validate`, which it replaces for kinds whose validation takes long, in steps. */
+  readonly validateInSteps?: (
+    object: StoredObject,
+    previous: StoredObject | undefined,
+    subresource?: string,
+  ) => CheckSteps<readonly FieldError[]>;
   /** Validates the change from `previous`: immutable fields. */
   readonly validateUpdate?: (
     object: StoredObject,

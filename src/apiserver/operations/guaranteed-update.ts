@@ -139,7 +139,7 @@ async function replaceObject(
   const isLast = canBeRemoved(next, definition);
   if (isDryRun(call)) return isLast ? requested : next;
   await pause(call, previous);
-  const own = isLast ? next : storable(call, next, previous);
+  const own = isLast ? next : await storable(call, next, previous);
   await pause(call, previous);
   requireUnchanged(call, previous);
   if (isLast) {
@@ -170,7 +170,7 @@ export async function insertObject(
       message: 'resourceVersion should not be set on objects to be created',
     });
   }
-  const own = isDryRun(call) ? object : storable(call, object);
+  const own = isDryRun(call) ? object : await storable(call, object);
   await pause(call);
   const present = backend.store.collection(definition).get(namespace, name);
   if (present) {

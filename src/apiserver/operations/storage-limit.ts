@@ -1,6 +1,6 @@
 import { utf8Length } from '../../util/bytes.ts';
 import type { Call } from './call.ts';
-import { weightLeft } from '../request/pause.ts';
+import { pause, weightLeft } from '../request/pause.ts';
 import type {
   ApiObject,
   ResourceDefinition,
@@ -28,20 +28,22 @@ const SMALL_WEIGHT = MAX_REQUEST_BYTES / 8;
  * Returns an object as it can be stored: without managedFields if it is too large with them. As upstream, an apply
  * needs them.
  *
+ * Rejects with a `StatusError`: 500 if it is too large for a request to etcd
+ *
  * @param previous the object that it replaces
- * @throws {StatusError} 500 if it is too large for a request to etcd
  */
-export function storable(
-  { definition, request }: Pick<Call, 'definition' | 'request'>,
+export async function storable(
+  { definition, request, turns }: Pick<Call, 'definition' | 'request' | 'turns'>,
   object: ApiObject,
   previous?: StoredObject,
-): ApiObject {
+): Promise<ApiObject> {
   if (weightLeft(object, SMALL_WEIGHT) >= 0) return object;
   const problem = sizeProblem(definition, object, previous);
   if (problem === undefined) return object;
   if (request.method === 'PATCH' && isApplyPatch(contentType(request))) throw refused(problem);
   const { managedFields: _managedFields, ...metadata } = object.metadata;
   const smaller = { ...object, metadata };
+  await pause({ request, turns }, object);
   const remaining = sizeProblem(definition, smaller, previous);
   if (remaining !== undefined) throw refused(remaining);
   return smaller;

@@ -7,7 +7,13 @@ import { withDefaults } from './defaults.ts';
 import type { WriteRequest } from './hook-context.ts';
 import { hookContext } from './hook-context.ts';
 import { toStoredKind } from './stored-kind.ts';
-import { addWarnings, requireValid, validateObject, withSchemaErrors } from './validation.ts';
+import {
+  addWarnings,
+  errorsOfKind,
+  requireValid,
+  validateObject,
+  withSchemaErrors,
+} from './validation.ts';
 
 /**
  * Returns the object to store for a new draft: with complete metadata, without the fields that the client does not
@@ -38,18 +44,20 @@ export async function beforeCreate(request: WriteRequest, draft: ApiObject): Pro
   await pause(request);
   const bySchema = validateObject(request, object, undefined, ofMetadata);
   await pause(request);
+  const ofKind = await errorsOfKind(request, object);
   requireValid(
     definition,
     object,
     withSchemaErrors(bySchema, [
       ...ofMetadata,
       ...validateKubeFinalizers(object.metadata, definition),
-      ...(hooks?.validate?.(object, undefined) ?? []),
+      ...ofKind,
     ]),
   );
   await pause(request);
   const unauthorized = hooks?.authorize?.(object, undefined, hookContext(request)) ?? [];
   requireValid(definition, object, unauthorized);
+  await pause(request);
   addWarnings(request, object, undefined);
   return object;
 }

@@ -18,7 +18,13 @@ import { prune } from '../schema/pruning.ts';
 import type { WriteRequest } from './hook-context.ts';
 import { hookContext } from './hook-context.ts';
 import { toStoredKind } from './stored-kind.ts';
-import { addWarnings, requireValid, validateObject, withSchemaErrors } from './validation.ts';
+import {
+  addWarnings,
+  errorsOfKind,
+  requireValid,
+  validateObject,
+  withSchemaErrors,
+} from './validation.ts';
 
 /**
  * Returns the object to store in place of `previous`: with the fields of `draft` that the main resource or subresource
@@ -56,11 +62,13 @@ export async function beforeUpdate(
   await pause(request, previous);
   const bySchema = validateObject(request, object, previous, ofMetadata.ofRules);
   await pause(request, previous);
+  const ofKind = await errorsOfKind(request, object, previous);
+  await pause(request, previous);
   requireValid(
     definition,
     object,
     withSchemaErrors(bySchema, [
-      ...(hooks?.validate?.(object, previous) ?? []),
+      ...ofKind,
       ...(hooks?.validateUpdate?.(object, previous, info.subresource) ?? []),
       ...ofMetadata.errors,
       ...(isOfType(object, definition) ? ofMetadata.ofRules : []),
@@ -70,6 +78,7 @@ export async function beforeUpdate(
   await pause(request, previous);
   const unauthorized = hooks?.authorize?.(object, previous, hookContext(request)) ?? [];
   requireValid(definition, object, unauthorized);
+  await pause(request, previous);
   addWarnings(request, object, previous);
   return object;
 }

@@ -1,6 +1,7 @@
 import { fieldError, formatFieldError } from '../../api/field-error.ts';
 import type { FieldError } from '../../api/field-error.ts';
 import type { ReceivedRequest } from '../request/received-request.ts';
+import { pause } from '../request/pause.ts';
 import { apiVersionIn } from '../request/negotiation.ts';
 import { cannotBeHandled, unprocessablePatch, requireGoTypes } from '../request/object-decoder.ts';
 import type { ResourceDefinition, StoredObject } from '../objects/resource-definition.ts';
@@ -30,7 +31,8 @@ export function validateObject(
     requireGoTypes({ definition, info, warnings }, object, errors);
     // Enums and list keys are left to the rules of the kind. In a status and in the metadata of a template, an absent
     // field has Go's zero value.
-    const byOwnRules = definition.hooks?.validate !== undefined;
+    const { validate, validateInSteps } = definition.hooks ?? {};
+    const byOwnRules = validate !== undefined || validateInSteps !== undefined;
     return errors.filter(({ reason, field }) =>
       reason === 'FieldValueRequired'
         ? !/^status\.|\.metadata\./.test(field)
@@ -70,6 +72,30 @@ function validateType(object: StoredObject, definition: ResourceDefinition): Fie
   return (['kind', 'apiVersion'] as const)
     .filter((field) => object[field] !== expected[field])
     .map((field) => fieldError.invalid(field, object[field], `must be ${expected[field]}`));
+}
+
+/** Weight of the parts that one step of a validation checks. */
+const STEP_WEIGHT = 32 * 1024;
+
+/** Returns the errors of the kind's own rules. Checks a large object in steps. */
+export async function errorsOfKind(
+  request: ReceivedRequest,
+  object: StoredObject,
+  previous?: StoredObject,
+): Promise<readonly FieldError[]> {
+  const { definition, info } = request;
+  const { validate, validateInSteps } = definition.hooks ?? {};
+  if (!validateInSteps) return validate?.(object, previous) ?? [];
+  const steps = validateInSteps(object, previous, info.subresource);
+  let weight = 0;
+  for (;;) {
+    const { done, value } = steps.next();
+    if (done) return value;
+    weight += value;
+    if (weight < STEP_WEIGHT) continue;
+    weight = 0;
+    await pause(request, previous);
+  }
 }
 
 /**

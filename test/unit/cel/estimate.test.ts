@@ -98,7 +98,7 @@ test('estimates follow the path of a value as upstream', () => {
   };
   const declared = declare(schema, true);
   assert.ok(declared);
-  for (const [index, rule] of compileRules(schema, declared).entries()) {
+  for (const [index, rule] of [...compileRules(schema, declared)].entries()) {
     const [source, cost] = COSTS[index] ?? [];
     assert.ok(rule && 'maxCost' in rule && cost !== undefined, JSON.stringify(rule));
     // Above a million, a few units more or less.

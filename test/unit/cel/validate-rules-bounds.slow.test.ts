@@ -4,6 +4,7 @@ import { validateRules } from '../../../src/cel/validate-rules.ts';
 import { checkRuleExpressions } from '../../../src/apiserver/crd/crd-rules.ts';
 import { formatFieldError } from '../../../src/api/field-error.ts';
 import type { JsonSchema } from '../../../src/api/json-schema.ts';
+import { inOneStep } from '../../../src/apiserver/objects/check-steps.ts';
 
 /** Limit of CPU time in milliseconds. Without a cost limit these rules take hours. */
 const BOUND_MS = 5000;
@@ -82,7 +83,7 @@ test('deeply nested rules compile quickly', () => {
   ];
   for (const rule of hostile) {
     const start = process.threadCpuUsage().user;
-    checkRuleExpressions(schemaWith(rule), '~');
+    inOneStep(checkRuleExpressions(schemaWith(rule), '~'));
     assert.ok((process.threadCpuUsage().user - start) / 1000 < BOUND_MS, rule.slice(0, 60));
   }
 });

@@ -4,6 +4,8 @@ import { qualifiedNameProblems } from '../../../api/object-names.ts';
 import type { PolicyExpression } from '../../../cel/policy-environment.ts';
 import { PolicyEnvironment } from '../../../cel/policy-environment.ts';
 import { formatType } from '../../../cel/values/type.ts';
+import type { CheckSteps } from '../../objects/check-steps.ts';
+import { PART_WEIGHT } from '../../objects/check-steps.ts';
 import type { CheckedObject } from '../../objects/checked-object.ts';
 import type { StoredObject } from '../../objects/resource-definition.ts';
 import { column, columns, count } from '../../table/column.ts';
@@ -28,7 +30,7 @@ const PARAM_KIND = column('ParamKind', 'Kind of the parameters.', (policy) => {
 const ADMISSION_POLICY = {
   ...POLICY_TRAITS,
   hooks: { authorize: authorizeParamKind },
-  validate,
+  validateInSteps: validate,
   defaults: { 'spec.failurePolicy': 'Fail', ...matchDefaults('spec.matchConstraints') },
 } satisfies KindTraits;
 
@@ -43,8 +45,8 @@ export const VALIDATING_ADMISSION_POLICY: BuiltinKind = {
   resource: 'admissionregistration.k8s.io/validatingadmissionpolicies',
   ...STATUS_ONLY,
   ...ADMISSION_POLICY,
-  validate: (policy, previous) => {
-    validate(policy, previous);
+  *validateInSteps(policy, previous) {
+    yield* validate(policy, previous);
     validatePolicyStatus(policy.in('status'));
   },
   columns: columns(count('Validations', 'spec.validations'), PARAM_KIND),
@@ -71,14 +73,18 @@ function validatePolicyStatus(status: CheckedObject): void {
 }
 
 /** Reports expressions that are missing or do not compile. Those of an unchanged spec were checked before. */
-function validate(policy: CheckedObject<StoredObject>, previous: StoredObject | undefined): void {
+function* validate(
+  policy: CheckedObject<StoredObject>,
+  previous: StoredObject | undefined,
+): CheckSteps {
   validateStaticName(policy, previous);
   const spec = policy.in('spec');
   if (previous && equalJson(spec.value, previous['spec'])) return;
   const environment = new PolicyEnvironment(spec.has('paramKind'));
-  const check: Check = (list, field, compile) => {
+  const check: Check = function* (list, field, compile) {
     for (const item of spec.items(list)) {
       const source = item.text(field);
+      yield PART_WEIGHT + source.length;
       if (source.trim() === '') {
         if (field === 'messageExpression' && source !== '') {
           item.invalid(field, 'must be non-empty if specified');
@@ -100,37 +106,41 @@ function validate(policy: CheckedObject<StoredObject>, previous: StoredObject | 
     if (constraints.list('resourceRules').length === 0) constraints.required('resourceRules');
   }
   for (const variable of spec.items('variables')) {
+    yield PART_WEIGHT;
     const name = variable.text('name');
     if (name.trim() === '') variable.required('name', 'name is not specified');
     else if (!/^[_a-zA-Z]\w*$/.test(name) || RESERVED.has(name)) {
       variable.invalid('name', 'must be a valid CEL identifier');
     }
   }
-  check('variables', 'expression', (source, item) =>
+  yield* check('variables', 'expression', (source, item) =>
     environment.declare(item.text('name'), source),
   );
   validateMatchConditions(spec, environment);
-  if (isMutating) validateMutations(spec, environment);
-  else validateValidations(policy, spec, environment, check);
+  if (isMutating) yield* validateMutations(spec, environment);
+  else yield* validateValidations(policy, spec, environment, check);
 }
 
 type Check = (
   list: string,
   field: string,
   compile: (source: string, item: CheckedObject) => PolicyExpression,
-) => void;
+) => CheckSteps;
 
 const REASONS = ['Forbidden', 'Invalid', 'RequestEntityTooLarge', 'Unauthorized'];
 
-function validateValidations(
+function* validateValidations(
   policy: CheckedObject<StoredObject>,
   spec: CheckedObject,
   environment: PolicyEnvironment,
   check: Check,
-): void {
-  check('validations', 'expression', (source) => environment.compile(source, 'bool'));
-  check('validations', 'messageExpression', (source) => environment.compile(source, 'string'));
+): CheckSteps {
+  yield* check('validations', 'expression', (source) => environment.compile(source, 'bool'));
+  yield* check('validations', 'messageExpression', (source) =>
+    environment.compile(source, 'string'),
+  );
   for (const validation of spec.items('validations')) {
+    yield PART_WEIGHT;
     const message = validation.text('message');
     if (message !== '' && message.trim() === '') {
       validation.invalid('message', 'must be non-empty if specified');
@@ -139,7 +149,7 @@ function validateValidations(
     }
     validation.requireSupported('reason', REASONS);
   }
-  check('auditAnnotations', 'valueExpression', (source) => {
+  yield* check('auditAnnotations', 'valueExpression', (source) => {
     const expression = environment.compile(source, 'any');
     const { compiled } = expression;
     if ('error' in compiled || ['string', 'null', 'dyn'].includes(compiled.type.kind)) {
@@ -151,6 +161,7 @@ function validateValidations(
   });
   const keys = new Set<string>();
   for (const annotation of spec.items('auditAnnotations')) {
+    yield PART_WEIGHT;
     const key = annotation.text('key');
     const whole = `${policy.value.metadata.name}/${key}`;
     annotation.problems('key', qualifiedNameProblems(whole), whole);
@@ -169,7 +180,7 @@ const PATCHES = {
   ApplyConfiguration: { field: 'applyConfiguration', result: 'Object' },
 } as const;
 
-function validateMutations(spec: CheckedObject, environment: PolicyEnvironment): void {
+function* validateMutations(spec: CheckedObject, environment: PolicyEnvironment): CheckSteps {
   for (const mutation of spec.items('mutations')) {
     const type = mutation.text('patchType');
     mutation.requireText('patchType');
@@ -187,6 +198,7 @@ function validateMutations(spec: CheckedObject, environment: PolicyEnvironment):
         continue;
       }
       const source = patch.text('expression');
+      yield PART_WEIGHT + source.length;
       if (source.trim() === '') patch.required('expression');
       else {
         const { compiled } = environment.compile(source, result);

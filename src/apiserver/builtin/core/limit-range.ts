@@ -2,6 +2,8 @@ import { qualifiedNameProblems } from '../../../api/object-names.ts';
 import type { JsonObject } from '../../../util/json-value.ts';
 import { objectIn, objectsIn } from '../../../util/json-value.ts';
 import { compareQuantities, quantityNanos } from '../../../api/quantity.ts';
+import type { CheckSteps } from '../../objects/check-steps.ts';
+import { PART_WEIGHT } from '../../objects/check-steps.ts';
 import type { CheckedObject } from '../../objects/checked-object.ts';
 import type { BuiltinKind } from '../shared/builtin-kind.ts';
 
@@ -17,9 +19,9 @@ export const LIMIT_RANGE: BuiltinKind = {
       metadata.name ||= context.uid();
     },
   },
-  validate: (range) => {
+  *validateInSteps(range) {
     const types = new Set<string>();
-    for (const limit of range.in('spec').items('limits')) validateLimit(limit, types);
+    for (const limit of range.in('spec').items('limits')) yield* validateLimit(limit, types);
   },
 };
 
@@ -47,7 +49,7 @@ const ORDER = [
   ['default', 'max', 'default', 'max'],
 ] as const;
 
-function validateLimit(limit: CheckedObject, types: Set<string>): void {
+function* validateLimit(limit: CheckedObject, types: Set<string>): CheckSteps {
   const type = limit.text('type');
   const problems = qualifiedNameProblems(type);
   limit.problems('type', problems, type);
@@ -67,6 +69,7 @@ function validateLimit(limit: CheckedObject, types: Set<string>): void {
   }
   const names = new Set(AMOUNTS.flatMap((field) => Object.keys(limit.in(field).value)));
   for (const name of names) {
+    yield 2 * PART_WEIGHT;
     for (const [low, high, field, shown] of ORDER) {
       const [less, more] = [amount(low, name), amount(high, name)];
       if (less === '' || more === '' || compareQuantities(less, more) <= 0) continue;

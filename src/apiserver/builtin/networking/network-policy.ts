@@ -1,5 +1,7 @@
 import { isInBlock } from '../../../util/ip-address.ts';
 import { listIn, objectIn } from '../../../util/json-value.ts';
+import type { CheckSteps } from '../../objects/check-steps.ts';
+import { PART_WEIGHT } from '../../objects/check-steps.ts';
 import type { CheckedObject } from '../../objects/checked-object.ts';
 import { column, columns } from '../../table/column.ts';
 import { validatePortNumberOrName } from '../pods/container-validation.ts';
@@ -21,7 +23,7 @@ export const NETWORK_POLICY: BuiltinKind = {
       spec['policyTypes'] = ['Ingress', ...(hasEgress ? ['Egress'] : [])];
     },
   },
-  validate: validateNetworkPolicy,
+  validateInSteps: validateNetworkPolicy,
   columns: columns(
     column('Pod-Selector', 'Selector of the Pods of the policy.', (policy) =>
       selectorCell(objectIn(objectIn(policy, 'spec'), 'podSelector')),
@@ -45,12 +47,13 @@ export const NETWORK_POLICY: BuiltinKind = {
 
 const PROTOCOLS = ['TCP', 'UDP', 'SCTP'];
 
-function validateBlock(block: CheckedObject): void {
+function* validateBlock(block: CheckedObject): CheckSteps {
   block.requireText('cidr');
   const cidr = block.text('cidr');
   if (cidr === '') return;
   const isValid = isUsable(block, 'cidr', cidr);
   for (const [index, except] of block.list('except').map(String).entries()) {
+    yield PART_WEIGHT;
     const field = `except[${index}]`;
     if (isUsable(block, field, except) && isValid && !isStrictSubset(except, cidr)) {
       block.invalid(field, 'must be a strict subset of `cidr`', except);
@@ -70,7 +73,7 @@ function isStrictSubset(inner: string, outer: string): boolean {
   return Number(length) > Number(prefix) && isInBlock(address, network, Number(prefix));
 }
 
-function validateNetworkPolicy(policy: CheckedObject): void {
+function* validateNetworkPolicy(policy: CheckedObject): CheckSteps {
   const spec = policy.in('spec');
   validateLabelSelector(spec.get('podSelector'));
   const peers = { ingress: 'from', egress: 'to' };
@@ -78,12 +81,13 @@ function validateNetworkPolicy(policy: CheckedObject): void {
     for (const rule of spec.items(direction)) {
       for (const port of rule.items('ports')) validatePort(port);
       for (const peer of rule.items(list)) {
+        yield PART_WEIGHT;
         if (Object.keys(peer.value).length === 0) peer.required('', 'must specify a peer');
         validateLabelSelector(peer.get('podSelector'));
         validateLabelSelector(peer.get('namespaceSelector'));
         const block = peer.get('ipBlock');
         if (!block) continue;
-        validateBlock(block);
+        yield* validateBlock(block);
         if (!peer.has('podSelector') && !peer.has('namespaceSelector')) continue;
         peer.forbidden('', 'may not specify both ipBlock and another peer');
       }

@@ -1,4 +1,5 @@
 import type { JsonObject } from '../../../util/json-value.ts';
+import type { CheckSteps } from '../../objects/check-steps.ts';
 import type { CheckedObject } from '../../objects/checked-object.ts';
 import type {
   ResourceDefinition,
@@ -46,12 +47,17 @@ export interface KindTraits extends Partial<
     | 'unconditionalUpdate'
   >
 > {
-  readonly hooks?: Omit<ResourceHooks, 'validate' | 'validateUpdate'>;
+  readonly hooks?: Omit<ResourceHooks, 'validate' | 'validateInSteps' | 'validateUpdate'>;
   /** Validates the object beyond its schema. `previous` is absent on create. */
   readonly validate?: (
     object: CheckedObject<StoredObject>,
     previous: StoredObject | undefined,
   ) => void;
+  /** Validates the object like `validate`, in steps. */
+  readonly validateInSteps?: (
+    object: CheckedObject<StoredObject>,
+    previous: StoredObject | undefined,
+  ) => CheckSteps;
   /** Validates the change from `previous`. */
   readonly validateUpdate?: (
     object: CheckedObject<StoredObject>,

@@ -9,6 +9,7 @@ import type { JsonSchema } from '../../../../src/api/json-schema.ts';
 import type { JsonObject } from '../../../../src/util/json-value.ts';
 import { NestingError } from '../../../../src/util/json-value.ts';
 import { deepFreeze, nested } from '../schema/arbitraries.ts';
+import { inOneStep } from '../../../../src/apiserver/objects/check-steps.ts';
 
 const root: JsonSchema = {
   type: 'object',
@@ -54,7 +55,7 @@ function crd({ metadata, spec, names, version, schema = root }: Changes = {}): J
 }
 
 function errorsOf(definition: JsonObject, previous?: JsonObject): string[] {
-  return checkCrd(definition, previous).map(formatFieldError);
+  return inOneStep(checkCrd(definition, previous)).map(formatFieldError);
 }
 
 /** Messages about a field of the spec, without its path. */
@@ -119,7 +120,7 @@ test('requires exactly one storage version and unique version names', () => {
     schema: { openAPIV3Schema: root },
   });
   const details = (...versions: JsonObject[]) =>
-    checkCrd(crd({ spec: { versions } })).map(({ field, detail }) => [field, detail]);
+    inOneStep(checkCrd(crd({ spec: { versions } }))).map(({ field, detail }) => [field, detail]);
   assert.deepEqual(details(version('v1', true), version('v2', true)), [
     ['spec.versions', 'must have exactly one version marked as storage version'],
   ]);
@@ -130,13 +131,13 @@ test('requires exactly one storage version and unique version names', () => {
 
 test('version names must be DNS labels; the first is also reported as spec.version', () => {
   assert.deepEqual(
-    checkCrd(crd({ version: { name: 'V1' } })).map(({ field }) => field),
+    inOneStep(checkCrd(crd({ version: { name: 'V1' } }))).map(({ field }) => field),
     ['spec.versions[0].name', 'spec.version'],
   );
 });
 
 test('status.storedVersions must not be empty without a storage version', () => {
-  const versions = checkCrd(crd({ version: { storage: false } }));
+  const versions = inOneStep(checkCrd(crd({ version: { storage: false } })));
   assert.deepEqual(
     versions.map(({ field, detail }) => [field, detail]),
     [
@@ -149,7 +150,7 @@ test('status.storedVersions must not be empty without a storage version', () => 
 test('a conversion webhook requires the strategy Webhook, and vice versa', () => {
   const webhook = { clientConfig: { url: 'https://x' }, conversionReviewVersions: ['v1'] };
   const fieldsOf = (conversion: JsonObject) =>
-    checkCrd(crd({ spec: { conversion } })).map(({ field, reason }) => [field, reason]);
+    inOneStep(checkCrd(crd({ spec: { conversion } }))).map(({ field, reason }) => [field, reason]);
   assert.deepEqual(fieldsOf({ strategy: 'Webhook', webhook }), []);
   assert.deepEqual(fieldsOf({ strategy: 'Webhook' }), [
     ['spec.conversion.webhookClientConfig', 'FieldValueRequired'],
@@ -336,7 +337,10 @@ test('checks printer columns and selectable fields', () => {
     (jsonPath) => ({ jsonPath }),
   );
   assert.deepEqual(
-    checkCrd(crd({ version: { selectableFields } })).map(({ field, reason }) => [field, reason]),
+    inOneStep(checkCrd(crd({ version: { selectableFields } }))).map(({ field, reason }) => [
+      field,
+      reason,
+    ]),
     [
       ['spec.selectableFields[1].jsonPath', 'FieldValueInvalid'],
       ['spec.selectableFields[2].jsonPath', 'FieldValueInvalid'],
@@ -385,7 +389,7 @@ test('names in stored objects and URLs are immutable', () => {
 
 test('malformed definitions are invalid and do not crash', () => {
   for (const garbage of [null, 5, 'x', [], {}, { versions: [null, 5, {}], names: 5 }]) {
-    assert.ok(checkCrd({ spec: garbage, metadata: garbage }).length > 0);
+    assert.ok(inOneStep(checkCrd({ spec: garbage, metadata: garbage })).length > 0);
   }
   const wild = { type: 'object', properties: { a: null, b: 5 }, items: [1], allOf: 'x', not: [] };
   assert.ok(Array.isArray(errorsOf(crd({ schema: wild }))));
@@ -394,7 +398,10 @@ test('malformed definitions are invalid and do not crash', () => {
 test('rejects a schema that is nested too deeply', () => {
   const deep = (schema: unknown, level: number): unknown =>
     level === 0 ? schema : deep({ type: 'object', properties: { a: schema } }, level - 1);
-  assert.throws(() => checkCrd(crd({ schema: deep({ type: 'string' }, 1000) })), NestingError);
+  assert.throws(
+    () => inOneStep(checkCrd(crd({ schema: deep({ type: 'string' }, 1000) }))),
+    NestingError,
+  );
   const open = { type: 'object', 'x-kubernetes-preserve-unknown-fields': true };
   assert.deepEqual(schemaErrors({ ...open, default: nested(100) }), []);
 });
