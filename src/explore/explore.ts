@@ -7,7 +7,7 @@ import { seededRandom } from '../util/seeded-random.ts';
 import type { Fault } from './faults.ts';
 import { FAULTS, formatDeviation, parseDeviation } from './faults.ts';
 import type { FinishedRun } from './finished-run.ts';
-import { planOf, runSchedule } from './finished-run.ts';
+import { historyOf, planOf, runSchedule } from './finished-run.ts';
 import { violationOf } from './oracles.ts';
 import type { Violation } from './oracles.ts';
 import { search } from './search.ts';
@@ -263,16 +263,10 @@ class Report {
     return this.schedules >= this.#maxSchedules || performance.now() >= this.#endMs;
   }
 
-  add({ changes, hash }: FinishedRun): void {
+  add(run: FinishedRun): void {
     this.schedules++;
-    this.#hash.update(hash);
-    this.#histories.add(
-      changes
-        .map(
-          ({ by, verb, resource, object }) => `${by} ${verb} ${resource} ${object.metadata.name}`,
-        )
-        .join('\n'),
-    );
+    this.#hash.update(run.hash);
+    this.#histories.add(historyOf(run));
   }
 
   result({ trace }: FinishedRun): Exploration {

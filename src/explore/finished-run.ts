@@ -102,6 +102,13 @@ export function planOf(deviations: readonly Deviation[]): Plan {
   return (_, at, nth) => faults.get(`${at} #${nth}`);
 }
 
+/** Returns who wrote which objects in which order, as a text. */
+export function historyOf({ changes }: FinishedRun): string {
+  return changes
+    .map(({ by, verb, resource, object }) => `${by} ${verb} ${resource} ${object.metadata.name}`)
+    .join('\n');
+}
+
 /** Returns the text of an object without `managedFields`, half of it, which follow from the writes. */
 const contentOf = oncePerObject((object: KubernetesObject): string => {
   const { managedFields: _, ...metadata } = object.metadata;

@@ -1,7 +1,7 @@
 import type { Deviation, Fault } from './faults.ts';
 import { FAULTS, isApplicable } from './faults.ts';
 import type { FinishedRun } from './finished-run.ts';
-import { planOf } from './finished-run.ts';
+import { historyOf, planOf } from './finished-run.ts';
 import type { Plan, TraceEntry } from './world.ts';
 
 /** Faults after which a process has forgotten or missed something. */
@@ -22,9 +22,13 @@ const REJECTIONS = 3;
 /** Maximum number of faults in a random schedule. */
 const MAX_RANDOM_FAULTS = 4;
 
+/** Maximum number of faults in a schedule that continues another one. */
+const MAX_CONTINUED_FAULTS = 6;
+
 /**
  * Yields the plans of schedules and receives their runs: first each fault in each step of the undisturbed schedule, each
- * loss followed by the pairs of it and a stale view; then all other pairs and random faults by turns, without end.
+ * loss followed by the pairs of it and a stale view; then all other pairs, random faults, and one more fault in a schedule that
+ * had another history than all before it, by turns, without end.
  */
 export function* search(
   expected: FinishedRun,
@@ -32,28 +36,44 @@ export function* search(
   random: () => number,
 ): Generator<Plan, void, FinishedRun> {
   const pairs: (readonly Deviation[])[] = [];
+  const discoveries = new Discoveries(faults);
+  discoveries.add(expected);
   const isSelected = (fault: Fault) => faults.includes(fault);
   const steps = expected.trace.slice(0, expected.settledSteps);
   for (const fault of FAULTS.filter(isSelected)) {
     for (const deviation of deviationsIn(steps, [fault])) {
       const run = yield planOf(typeof fault === 'number' ? repeated(deviation) : [deviation]);
+      discoveries.add(run);
       if (!FORGETTING.has(fault)) continue;
-      const start = run.trace.findIndex(({ fault: struck }) => struck !== undefined) + 1;
-      const later = run.trace.slice(start, run.settledSteps);
-      // A postponed step is in the trace twice.
-      const isOther = ({ at, nth }: Deviation) => at !== deviation.at || nth !== deviation.nth;
-      const near = deviationsIn(later.slice(0, NEAR_STEPS), STALENESS.filter(isSelected));
-      for (const second of near.filter(isOther)) yield planOf([deviation, second]);
-      const others = deviationsIn(later, SECOND.filter(isSelected)).filter(isOther);
+      const near = deviationsAfter(run, STALENESS.filter(isSelected), NEAR_STEPS);
+      for (const second of near) discoveries.add(yield planOf([deviation, second]));
+      const others = deviationsAfter(run, SECOND.filter(isSelected));
       pairs.push(...others.map((second) => [deviation, second]));
     }
   }
   shuffle(pairs, random);
   for (;;) {
     const pair = pairs.pop();
-    if (pair) yield planOf(pair);
-    yield randomPlan(steps.filter(({ step }) => step.isFaulty).length, faults, random);
+    if (pair) discoveries.add(yield planOf(pair));
+    const length = steps.filter(({ step }) => step.isFaulty).length;
+    discoveries.add(yield randomPlan(length, faults, random));
+    const continued = discoveries.continued(random);
+    if (continued) discoveries.add(yield continued);
   }
+}
+
+/** Returns the faults that can strike after the last one of a run, in the next `maxSteps` steps. */
+function deviationsAfter(
+  { deviations, trace, settledSteps }: FinishedRun,
+  faults: readonly Fault[],
+  maxSteps = Infinity,
+): Deviation[] {
+  const start = trace.findLastIndex(({ fault }) => fault !== undefined) + 1;
+  const later = trace.slice(start, Math.min(start + maxSteps, settledSteps));
+  // A postponed step is in the trace twice.
+  const isOther = ({ at, nth }: Deviation) =>
+    !deviations.some((struck) => struck.at === at && struck.nth === nth);
+  return deviationsIn(later, faults).filter(isOther);
 }
 
 /** Returns each fault in each step in which it has an effect, and another one than in the step before. */
@@ -100,6 +120,42 @@ function randomPlan(steps: number, faults: readonly Fault[], random: () => numbe
     if (fault !== undefined) left--;
     return fault;
   };
+}
+
+/** The schedules with histories that no schedule before had. */
+class Discoveries {
+  readonly #faults: readonly Fault[];
+  readonly #histories = new Set<string>();
+  /** The faults of each schedule, and those that can strike after the last one. */
+  readonly #found: {
+    readonly struck: readonly Deviation[];
+    readonly later: readonly Deviation[];
+  }[] = [];
+
+  constructor(faults: readonly Fault[]) {
+    this.#faults = faults;
+  }
+
+  add(run: FinishedRun): void {
+    const { deviations: struck } = run;
+    const { size } = this.#histories;
+    this.#histories.add(historyOf(run));
+    if (this.#histories.size === size || struck.length === 0) return;
+    if (struck.length >= MAX_CONTINUED_FAULTS) return;
+    const later = deviationsAfter(run, this.#faults);
+    if (later.length > 0) this.#found.push({ struck, later });
+  }
+
+  /** Returns the plan of one of the schedules with one more fault. */
+  continued(random: () => number): Plan | undefined {
+    const { struck, later } = oneOf(this.#found, random) ?? {};
+    const next = later && oneOf(later, random);
+    return struck && next && planOf([...struck, next]);
+  }
+}
+
+function oneOf<T>(items: readonly T[], random: () => number): T | undefined {
+  return items[Math.floor(random() * items.length)];
 }
 
 function shuffle(items: unknown[], random: () => number): void {
