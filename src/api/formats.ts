@@ -1,6 +1,6 @@
 import { utf8Length } from '../util/bytes.ts';
 import { isIP } from '../util/ip-address.ts';
-import { canonicalQuantity } from './quantity.ts';
+import { quantityProblem } from './quantity.ts';
 import { parseGoTime } from './go-time.ts';
 import type { JsonSchema } from './json-schema.ts';
 
@@ -68,7 +68,7 @@ const STRING_FORMATS: ReadonlyMap<string, (text: string) => boolean> = new Map([
   ['hostname', isHostname],
   ['ipv4', (text) => text.includes('.') && sloppyIpVersion(text) !== 0],
   ['ipv6', (text) => !text.includes('%') && isIP(text) === 6],
-  [QUANTITY, (text) => canonicalQuantity(text) !== undefined],
+  [QUANTITY, (text) => quantityProblem(text) === undefined],
   [TIME, (text) => typeof parseGoTime(text, 'seconds') === 'object'],
   [MICRO_TIME, (text) => typeof parseGoTime(text, 'micros') === 'object'],
   ['isbn', (text) => isIsbn10(text) || isIsbn13(text)],

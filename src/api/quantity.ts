@@ -4,6 +4,9 @@ const MIN_EXPONENT = -9;
 const DECIMAL_SUFFIXES = ['n', 'u', 'm', '', 'k', 'M', 'G', 'T', 'P', 'E'] as const;
 const BINARY_SUFFIXES = ['', 'Ki', 'Mi', 'Gi', 'Ti', 'Pi', 'Ei'] as const;
 
+/** Most quantities, for which it is enough to know that they are some. */
+const SIMPLE = /^\d{1,9}(?:[mkMGTPE]|[KMGTPE]i)?$/;
+
 /** Far more characters than any resource has, and few enough to calculate with. */
 const MAX_LENGTH = 512;
 /** Quantities above count as 10^1000 if they are compared. */
@@ -55,6 +58,7 @@ export function resourceQuantity(text: string): string | undefined {
 
 /** Returns the error of a server for a text that is no quantity, undefined for a quantity. */
 export function quantityProblem(text: string): string | undefined {
+  if (SIMPLE.test(text)) return undefined;
   const quantity = parse(text.trim());
   return typeof quantity === 'string' ? quantity : undefined;
 }

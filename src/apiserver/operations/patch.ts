@@ -11,7 +11,7 @@ import {
 } from '../managedfields/field-manager.ts';
 import { goTypeOf } from '../json/go-json.ts';
 import { apiVersionIn } from '../request/negotiation.ts';
-import { pause } from '../request/pause.ts';
+import { pause, runSteps } from '../request/pause.ts';
 import {
   decodeObject,
   duplicatesOf,
@@ -24,7 +24,7 @@ import {
 } from '../request/object-decoder.ts';
 import type { ApplyPatchResult } from '../managedfields/apply.ts';
 import { describeConflicts } from '../managedfields/apply.ts';
-import { jsonPatch, mergePatch, PatchError } from '../patch/json-patch.ts';
+import { jsonPatchInSteps, mergePatch, PatchError } from '../patch/json-patch.ts';
 import { describe } from '../managedfields/typed-value.ts';
 import { applyWithLastApplied } from '../managedfields/last-applied.ts';
 import { strategicMergePatch } from '../patch/strategic-merge-patch.ts';
@@ -148,7 +148,7 @@ export function patchedBody(call: Call, sent: unknown, live: StoredObject): Prom
   return patching(() => {
     switch (contentType(request)) {
       case JSON_PATCH:
-        return jsonPatch(live, sent);
+        return runSteps(call, jsonPatchInSteps(live, sent), live);
       case MERGE_PATCH:
         return mergePatch(live, patchObject(sent, 'error decoding patch'));
       case STRATEGIC_PATCH:

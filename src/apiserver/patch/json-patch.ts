@@ -1,5 +1,7 @@
 import { equalJson } from '../../api/equal.ts';
 import { goTypeOf } from '../json/go-json.ts';
+import type { CheckSteps } from '../objects/check-steps.ts';
+import { inOneStep, PART_WEIGHT } from '../objects/check-steps.ts';
 import type { JsonObject } from '../../util/json-value.ts';
 import { CopyOnWrite, requireDepth, requireShallow, setOwn } from '../../util/json-value.ts';
 import { isRecord } from '../../util/values.ts';
@@ -25,9 +27,19 @@ const MAX_COPIED: number = 3 * 1024 * 1024;
  * @throws {NestingError} if the result is nested too deeply
  */
 export function jsonPatch(document: unknown, patch: unknown): unknown {
+  return inOneStep(jsonPatchInSteps(document, patch));
+}
+
+/** Does the same in steps, because a short patch can copy megabytes. */
+export function* jsonPatchInSteps(document: unknown, patch: unknown): CheckSteps<unknown> {
   const patched = new PatchedDocument(document);
-  for (const operation of parseOperations(patch)) patched.apply(operation);
+  for (const operation of parseOperations(patch)) {
+    const before = patched.copiedCharacters;
+    patched.apply(operation);
+    yield PART_WEIGHT + patched.copiedCharacters - before;
+  }
   requireShallow(patched.root);
+  yield patched.copiedCharacters;
   return patched.encoded;
 }
 
@@ -63,6 +75,11 @@ export class PatchedDocument {
     if (Array.isArray(value)) return value.map((item) => this.#sorted(item));
     const keys = Object.keys(value).sort();
     return Object.fromEntries(keys.map((key) => [key, this.#sorted(value[key])]));
+  }
+
+  /** Characters of JSON that `copy` operations have added. */
+  get copiedCharacters(): number {
+    return this.#copiedCharacters;
   }
 
   /** Number of copied containers. */
@@ -145,7 +162,7 @@ export class PatchedDocument {
     // As upstream, an absent member is copied as null.
     const isAbsent = isRecord(parent) && !Object.hasOwn(parent, from.at(-1) ?? '');
     const value = isAbsent ? null : this.#get(from, operation);
-    requireShallow(value);
+    if (isContainer(value)) requireShallow(value);
     const text = JSON.stringify(value);
     this.#copiedCharacters += text.length;
     if (this.#copiedCharacters > MAX_COPIED) {

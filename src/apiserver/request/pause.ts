@@ -19,8 +19,38 @@ export function pause(
   object?: StoredObject,
 ): Promise<void> | undefined {
   const { body = '' } = request;
-  const isLarge = body.length >= LARGE || (object && isHeavy(object));
+  const isLarge =
+    body.length >= LARGE || widened.has(request) || (object !== undefined && isHeavy(object));
   return isLarge ? turns.next(request) : undefined;
+}
+
+/** Requests with a small body and a large result. */
+const widened = new WeakSet<ReceivedRequest['request']>();
+
+/** Weight of the parts that a step handles. */
+const STEP_WEIGHT = 32 * 1024;
+
+/**
+ * Runs steps, which yield the weight of what they have done, with a pause after many of them. All later steps of a request
+ * whose steps have a large weight are separate, too.
+ */
+export async function runSteps<T>(
+  call: Pick<ReceivedRequest, 'request' | 'turns'>,
+  steps: Iterator<number, T>,
+  object?: StoredObject,
+): Promise<T> {
+  let weight = 0;
+  let total = 0;
+  for (;;) {
+    const { done, value } = steps.next();
+    if (done) return value;
+    weight += value;
+    if (weight < STEP_WEIGHT) continue;
+    total += weight;
+    weight = 0;
+    if (total >= LARGE) widened.add(call.request);
+    await pause(call, object);
+  }
 }
 
 const isHeavy = oncePerObject((object: StoredObject) => weightLeft(object, LARGE) < 0);

@@ -179,14 +179,14 @@ function validateComposition(
     return outcome;
   };
   if (anyOf && anyOf.length > 0) {
-    const { passed, best } = attemptAll(anyOf, attempt, 1);
+    const { passed, best } = attemptAll(value, anyOf, attempt, 1);
     if (passed === 0) {
       result.add(compositionError(`${goQuote(path)} must validate at least one schema (anyOf)`));
     }
     if (best) result.merge(best);
   }
   if (oneOf && oneOf.length > 0) {
-    const { passed, best } = attemptAll(oneOf, attempt, oneOf.length);
+    const { passed, best } = attemptAll(value, oneOf, attempt, oneOf.length);
     if (passed !== 1) {
       const found = passed === 0 ? 'Found none valid' : `Found ${passed} valid alternatives`;
       result.add(
@@ -213,10 +213,17 @@ function validateComposition(
 
 /** Tries branches until `enough` pass. `best` is the first that passes, else the best failure. */
 function attemptAll(
+  value: unknown,
   branches: readonly JsonSchema[],
   attempt: (branch: JsonSchema) => Result,
   enough: number,
 ): { readonly passed: number; readonly best: Result | undefined } {
+  // Most values pass one of two types. The failure of the other takes long to describe, and is not reported.
+  const possible = branches.filter((branch) => !isOfOtherScalar(value, branch));
+  if (possible.length < branches.length) {
+    const outcome = attemptAll(value, possible, attempt, enough);
+    if (outcome.passed > 0) return outcome;
+  }
   let passed = 0;
   let best: Result | undefined;
   for (const branch of branches) {
@@ -229,6 +236,14 @@ function attemptAll(
     }
   }
   return { passed, best };
+}
+
+/** Whether a schema has a type that a text or a number does not have. */
+function isOfOtherScalar(value: unknown, schema: JsonSchema): boolean {
+  const { type } = schema;
+  if (!type || schema['x-kubernetes-int-or-string']) return false;
+  if (typeof value === 'string') return type !== 'string';
+  return typeof value === 'number' && type === 'string';
 }
 
 /** Errors of compositions have the field only in their text, as upstream. */

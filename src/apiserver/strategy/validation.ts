@@ -1,7 +1,7 @@
 import { fieldError, formatFieldError } from '../../api/field-error.ts';
 import type { FieldError } from '../../api/field-error.ts';
 import type { ReceivedRequest } from '../request/received-request.ts';
-import { pause } from '../request/pause.ts';
+import { runSteps } from '../request/pause.ts';
 import { apiVersionIn } from '../request/negotiation.ts';
 import { cannotBeHandled, unprocessablePatch, requireGoTypes } from '../request/object-decoder.ts';
 import type { ResourceDefinition, StoredObject } from '../objects/resource-definition.ts';
@@ -74,9 +74,6 @@ function validateType(object: StoredObject, definition: ResourceDefinition): Fie
     .map((field) => fieldError.invalid(field, object[field], `must be ${expected[field]}`));
 }
 
-/** Weight of the parts that one step of a validation checks. */
-const STEP_WEIGHT = 32 * 1024;
-
 /** Returns the errors of the kind's own rules. Checks a large object in steps. */
 export async function errorsOfKind(
   request: ReceivedRequest,
@@ -86,16 +83,7 @@ export async function errorsOfKind(
   const { definition, info } = request;
   const { validate, validateInSteps } = definition.hooks ?? {};
   if (!validateInSteps) return validate?.(object, previous) ?? [];
-  const steps = validateInSteps(object, previous, info.subresource);
-  let weight = 0;
-  for (;;) {
-    const { done, value } = steps.next();
-    if (done) return value;
-    weight += value;
-    if (weight < STEP_WEIGHT) continue;
-    weight = 0;
-    await pause(request, previous);
-  }
+  return runSteps(request, validateInSteps(object, previous, info.subresource), previous);
 }
 
 /**
