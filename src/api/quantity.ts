@@ -6,6 +6,7 @@ const BINARY_SUFFIXES = ['', 'Ki', 'Mi', 'Gi', 'Ti', 'Pi', 'Ei'] as const;
 
 /** Most quantities, for which it is enough to know that they are some. */
 const SIMPLE = /^\d{1,9}(?:[mkMGTPE]|[KMGTPE]i)?$/;
+const WHOLE = /^\d{1,9}(?:[kMGTPE]|[KMGTPE]i)?$/;
 
 /** Far more characters than any resource has, and few enough to calculate with. */
 const MAX_LENGTH = 512;
@@ -71,6 +72,7 @@ export function quantityNanos(text: string): bigint | undefined {
 
 /** Whether an amount has no fraction. A text that is no quantity counts as 0. */
 export function isWholeQuantity(text: string): boolean {
+  if (WHOLE.test(text)) return true;
   const quantity = parse(text);
   if (typeof quantity === 'string' || quantity.exponent >= 0) return true;
   return nanosOf(quantity) % 10n ** 9n === 0n;

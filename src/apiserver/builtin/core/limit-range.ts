@@ -1,6 +1,6 @@
 import { qualifiedNameProblems } from '../../../api/object-names.ts';
 import type { JsonObject } from '../../../util/json-value.ts';
-import { objectIn, objectsIn } from '../../../util/json-value.ts';
+import { objectIn, objectsIn, setOwn } from '../../../util/json-value.ts';
 import { compareQuantities, quantityNanos } from '../../../api/quantity.ts';
 import type { CheckSteps } from '../../objects/check-steps.ts';
 import { PART_WEIGHT } from '../../objects/check-steps.ts';
@@ -32,11 +32,24 @@ const AMOUNTS = ['max', 'min', 'default', 'defaultRequest', 'maxLimitRequestRati
 /** Limits of containers default to the maximum, requests to the limit, or else to the minimum. */
 function applyLimitDefaults(limit: JsonObject): void {
   if (limit['type'] !== 'Container') return;
-  const amounts = (field: (typeof AMOUNTS)[number]) => objectIn(limit, field) ?? {};
-  const defaults = { ...amounts('max'), ...amounts('default') };
-  const requests = { ...amounts('min'), ...defaults, ...amounts('defaultRequest') };
+  const defaults: JsonObject = {};
+  const requests: JsonObject = {};
+  addAmounts(limit, ['max', 'default'], defaults);
+  addAmounts(limit, ['min', 'max', 'default', 'defaultRequest'], requests);
   if (Object.keys(defaults).length > 0) limit['default'] = defaults;
   if (Object.keys(requests).length > 0) limit['defaultRequest'] = requests;
+}
+
+/** Adds the amounts in these fields; the last field counts. Takes a fraction of the time of spreading a wide object. */
+function addAmounts(
+  limit: JsonObject,
+  fields: readonly (typeof AMOUNTS)[number][],
+  to: JsonObject,
+): void {
+  for (const field of fields) {
+    const amounts = objectIn(limit, field) ?? {};
+    for (const name of Object.keys(amounts)) setOwn(to, name, amounts[name]);
+  }
 }
 
 /** Amounts in their order, with the field and the amount that an error is about. */

@@ -7,7 +7,6 @@ import {
   isWholeQuantity,
   quantityNanos,
 } from '../../../api/quantity.ts';
-import { Memo } from '../../../util/memo.ts';
 import { CheckedObject } from '../../objects/checked-object.ts';
 
 const OF_CONTAINERS = ['cpu', 'memory', 'ephemeral-storage'];
@@ -53,7 +52,8 @@ export function validateAmounts(
   let hasPages = false;
   for (const list of ['limits', 'requests'] as const) {
     const amounts = resources.in(list).value;
-    for (const [name, value] of Object.entries(amounts)) {
+    for (const name of Object.keys(amounts)) {
+      const value = amounts[name];
       const field = `${list}[${name}]`;
       const amount = typeof value === 'string' ? value : '';
       validateName(resources, field, name);
@@ -146,11 +146,13 @@ function isNative(name: string): boolean {
 }
 
 function isExtended(name: string): boolean {
-  return !isNative(name) && !name.startsWith(REQUESTS) && hasQuota.get(name);
+  return !isNative(name) && !name.startsWith(REQUESTS) && hasQuota(name);
 }
 
 /** Whether the name for a quota of a resource is valid. */
-const hasQuota = new Memo(1000, (name) => qualifiedNameProblems(`${REQUESTS}${name}`).length === 0);
+function hasQuota(name: string): boolean {
+  return qualifiedNameProblems(`${REQUESTS}${name}`).length === 0;
+}
 
 function validateClaims(resources: CheckedObject, known: ReadonlySet<string>): void {
   const names = new Set<string>();
