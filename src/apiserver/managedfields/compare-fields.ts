@@ -67,15 +67,32 @@ class Fields {
   }
 }
 
+/** The fields at a path and below it by their change, each made when it is needed: most items have one change. */
 class Changes {
-  readonly removed: Fields;
-  readonly modified: Fields;
-  readonly added: Fields;
+  readonly #above: Changes | undefined;
+  readonly #element: PathElement | undefined;
+  #removed: Fields | undefined;
+  #modified: Fields | undefined;
+  #added: Fields | undefined;
 
   constructor(above?: Changes, element?: PathElement) {
-    this.removed = new Fields(above?.removed, element);
-    this.modified = new Fields(above?.modified, element);
-    this.added = new Fields(above?.added, element);
+    this.#above = above;
+    this.#element = element;
+  }
+
+  get removed(): Fields {
+    this.#removed ??= new Fields(this.#above?.removed, this.#element);
+    return this.#removed;
+  }
+
+  get modified(): Fields {
+    this.#modified ??= new Fields(this.#above?.modified, this.#element);
+    return this.#modified;
+  }
+
+  get added(): Fields {
+    this.#added ??= new Fields(this.#above?.added, this.#element);
+    return this.#added;
   }
 
   /** Adds a field as a whole; undefined means absent. */
@@ -165,6 +182,14 @@ function compareItems(
   depth: number,
 ): void {
   requireDepth(depth);
+  if (before.length === 0 && shape.kind === 'set') {
+    // Every value is new. There can be a hundred thousand.
+    for (const item of after) {
+      const element = itemElement(item, schema, shape);
+      if (element !== undefined) changes.added.add(element);
+    }
+    return;
+  }
   const left = byElement(before, schema, shape);
   const right = byElement(after, schema, shape);
   for (const element of left.keys()) if (!right.has(element)) right.set(element, []);

@@ -276,6 +276,11 @@ export function fieldElement(name: string): PathElement {
   return `f:${name}`;
 }
 
+/** Returns the element of an item with one key, the most frequent one. */
+export function singleKeyElement(name: string, value: unknown): PathElement {
+  return `k:{${goJson(name)}:${goJson(value)}}`;
+}
+
 export function keyElement(key: Readonly<Record<string, unknown>>): PathElement {
   return `k:${goJson(key)}`;
 }

@@ -4,7 +4,13 @@ import type { JsonObject } from '../../util/json-value.ts';
 import { own, requireDepth, setOwn } from '../../util/json-value.ts';
 import { isRecord } from '../../util/values.ts';
 import type { PathElement } from './field-set.ts';
-import { displayElement, fieldElement, keyElement, valueElement } from './field-set.ts';
+import {
+  displayElement,
+  fieldElement,
+  keyElement,
+  singleKeyElement,
+  valueElement,
+} from './field-set.ts';
 import { andMore, goJson, goValue, listed } from '../../util/go-format.ts';
 import { PatchError } from '../patch/json-patch.ts';
 
@@ -61,6 +67,10 @@ export function itemElement(
     return typeof item === 'object' || item === undefined ? undefined : valueElement(item);
   }
   if (shape.kind !== 'keyed' || !isRecord(item)) return undefined;
+  const [first = ''] = shape.keys;
+  if (shape.keys.length === 1 && typeof own(item, first) === 'string') {
+    return singleKeyElement(first, item[first]);
+  }
   const key: JsonObject = {};
   for (const name of shape.keys) {
     const declared = declaredField(itemSchema(schema), name);
