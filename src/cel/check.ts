@@ -72,6 +72,9 @@ export function checkTypes(
 
 type Scope = ReadonlyMap<string, CelType>;
 
+/** Declared where patches can be constructed. */
+const PATCH_FUNCTION = 'jsonpatch.escapeKey';
+
 class Checker {
   readonly problems: TypeProblem[] = [];
   /** Errors of expressions with correct types; reported only if there are no type errors. */
@@ -169,6 +172,11 @@ class Checker {
     if (name === 'format') this.#formats--;
     const known = overloadsOf(name);
     if (known.length === 0) return this.#undeclared(at, name);
+    if (name === PATCH_FUNCTION && !this.#constructs) {
+      const [library = '', member = ''] = name.split('.');
+      this.#undeclared(at - name.length, library);
+      return this.#undeclared(at, member);
+    }
     const fitting: Overload[] = [];
     let result: CelType | undefined;
     for (const overload of known) {

@@ -11,8 +11,7 @@ import type {
 } from './expression.ts';
 import { found } from './functions/optionals.ts';
 import { noSuchKey } from './functions/operators.ts';
-import type { CostMeter } from './values/overload.ts';
-import { sizedAs } from './values/overload.ts';
+import { CostMeter, sizedAs } from './values/overload.ts';
 import type { Dictionary, Result, Value } from './values/value.ts';
 import {
   EvaluationError,
@@ -35,10 +34,15 @@ import { sortBy } from './functions/lists.ts';
  */
 export type CompiledProgram = (variables: ReadonlyMap<string, Value>, meter: CostMeter) => Result;
 
-export function compile({ expression, overloadsOf }: Checked): CompiledProgram {
-  const run = new Compiler(overloadsOf).step(expression);
-  return (variables, meter) => run({ variables, parent: undefined }, meter);
+/** Returns the program, or the error of a conversion of a constant. */
+export function compile({ expression, overloadsOf }: Checked): CompiledProgram | EvaluationError {
+  const compiler = new Compiler(overloadsOf);
+  const run = compiler.step(expression);
+  return compiler.failure ?? ((variables, meter) => run({ variables, parent: undefined }, meter));
 }
+
+/** Functions that are called once, when the expression is compiled, if their argument is a constant. */
+const CONVERSIONS = new Set('bool bytes double duration dyn int string timestamp uint'.split(' '));
 
 /** Variables in scope, innermost first. */
 interface Frame {
@@ -46,10 +50,15 @@ interface Frame {
   readonly parent: Frame | undefined;
 }
 
+const NO_VARIABLES: Frame = { variables: new Map(), parent: undefined };
+
 type Step = (frame: Frame, meter: CostMeter) => Result;
 
 class Compiler {
+  /** The error of the first conversion of a constant that fails. */
+  failure: EvaluationError | undefined;
   readonly #overloads: Checked['overloadsOf'];
+  readonly #constants = new Set<Expression>();
 
   constructor(overloads: Checked['overloadsOf']) {
     this.#overloads = overloads;
@@ -137,11 +146,11 @@ class Compiler {
     };
   }
 
-  #call(call: CallExpression): Step {
-    const overloads = this.#overloads.get(call) ?? [];
-    const { target, args } = call;
+  #call(expression: CallExpression): Step {
+    const overloads = this.#overloads.get(expression) ?? [];
+    const { target, args } = expression;
     const steps = [...(target ? [target] : []), ...args].map((argument) => this.step(argument));
-    return (frame, meter) => {
+    const call: Step = (frame, meter) => {
       const values = evaluateAll(steps, frame, meter);
       if (values instanceof EvaluationError) return values;
       const sizes = values.map((value) => {
@@ -155,6 +164,16 @@ class Compiler {
       }
       return NO_OVERLOAD;
     };
+    if (CONVERSIONS.has(expression.name) && args.every((argument) => this.#isConstant(argument))) {
+      this.#constants.add(expression);
+      const result = call(NO_VARIABLES, new CostMeter(Infinity));
+      if (result instanceof EvaluationError) this.failure ??= result;
+    }
+    return call;
+  }
+
+  #isConstant(expression: Expression): boolean {
+    return expression.kind === 'literal' || this.#constants.has(expression);
   }
 
   /** One deciding term determines the result, even if other terms fail. */

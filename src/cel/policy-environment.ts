@@ -20,7 +20,7 @@ const CONDITIONS_LIMIT: number = 2_500_000;
 export interface PolicyExpression {
   readonly source: string;
   /** The program, or the reason why there is none. */
-  readonly compiled: Compiled | { readonly error: string };
+  readonly compiled: Compiled | { readonly error: string; readonly isInternal?: boolean };
 }
 
 /** The expressions of a policy exceed their cost limit. */
@@ -97,11 +97,12 @@ export class PolicyEnvironment {
   compile(source: string, expected: ResultType): PolicyExpression {
     const compiled = compileExpression(source, this.#types, expected);
     if (!('error' in compiled)) return { source, compiled };
-    const { wrongType, error } = compiled;
-    const reason = wrongType
-      ? `must evaluate to ${expected} but got ${error}`
-      : `compilation failed: ${error}`;
-    return { source, compiled: { error: reason } };
+    const { failed, error } = compiled;
+    const reason =
+      failed === 'type'
+        ? `must evaluate to ${expected} but got ${error}`
+        : `${failed} failed: ${error}`;
+    return { source, compiled: { error: reason, isInternal: failed === 'program instantiation' } };
   }
 
   /** Returns the values of the variables for one write. */

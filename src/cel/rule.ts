@@ -11,6 +11,7 @@ import { declare, escapeName, isEmbedded, MAX_REQUEST } from './schema-type.ts';
 import { parse } from './syntax.ts';
 import type { CelType } from './values/type.ts';
 import { formatType, optionalOf } from './values/type.ts';
+import { EvaluationError } from './values/value.ts';
 import { declaredField } from '../api/json-schema.ts';
 
 export interface Rule {
@@ -51,10 +52,11 @@ function compileRule(source: SchemaRule, schema: JsonSchema, { type }: Declared)
   ]);
   const rule = compileExpression(source.rule, variables, 'bool');
   if ('error' in rule) {
-    const error = rule.wrongType
-      ? 'cel expression must evaluate to a bool'
-      : `compilation failed: ${rule.error}`;
-    return { error };
+    const { failed, error } = rule;
+    return {
+      error:
+        failed === 'type' ? 'cel expression must evaluate to a bool' : `${failed} failed: ${error}`,
+    };
   }
   return {
     source,
@@ -71,10 +73,9 @@ function compileRule(source: SchemaRule, schema: JsonSchema, { type }: Declared)
 function compileMessage(source: string, variables: ReadonlyMap<string, CelType>): CompiledMessage {
   const message = compileExpression(source, variables, 'string');
   if (!('error' in message)) return message;
-  const error = message.wrongType
-    ? 'messageExpression must evaluate to a string'
-    : `messageExpression compilation failed: ${message.error}`;
-  return { error };
+  const { failed, error } = message;
+  if (failed === 'type') return { error: 'messageExpression must evaluate to a string' };
+  return { error: `messageExpression ${failed.replace('program ', '')} failed: ${error}` };
 }
 
 export interface Compiled {
@@ -82,6 +83,14 @@ export interface Compiled {
   readonly type: CelType;
   readonly maxCost: number;
   readonly usesOldSelf: boolean;
+}
+
+/** Why an expression does not compile. */
+export interface CompilationFailure {
+  /** What failed. `type`: the result has another type than expected. */
+  readonly failed: 'compilation' | 'program instantiation' | 'type';
+  /** The errors; the actual type if that is wrong. */
+  readonly error: string;
 }
 
 export type ResultType = 'any' | 'bool' | 'string' | 'Object' | 'list(JSONPatch)';
@@ -98,21 +107,25 @@ export function compileExpression(
   source: string,
   variables: ReadonlyMap<string, CelType>,
   expected: ResultType,
-): Compiled | { readonly error: string; readonly wrongType: boolean } {
+): Compiled | CompilationFailure {
   const parsed = parse(source);
   if (parsed instanceof CelSyntaxError) {
-    return { error: problemText(source, [parsed]), wrongType: false };
+    return { failed: 'compilation', error: problemText(source, [parsed]) };
   }
   const { expression, placeOf } = parsed;
   const checked = checkTypes(expression, variables, PATCHES.has(expected));
   if (!('type' in checked)) {
     const problems = checked.map(({ at, message }) => ({ at: placeOf(at), message }));
-    return { error: problemText(source, problems), wrongType: false };
+    return { failed: 'compilation', error: problemText(source, problems) };
   }
   const type = formatType(checked.type);
-  if (expected !== 'any' && type !== expected) return { error: type, wrongType: true };
+  if (expected !== 'any' && type !== expected) return { failed: 'type', error: type };
+  const program = compile(checked);
+  if (program instanceof EvaluationError) {
+    return { failed: 'program instantiation', error: program.message };
+  }
   return {
-    program: compile(checked),
+    program,
     type: checked.type,
     maxCost: Math.min(MAX_COST, estimate(checked, variables.get('self'))),
     usesOldSelf: checked.variables.has('oldSelf'),

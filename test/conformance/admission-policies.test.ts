@@ -411,6 +411,11 @@ test('a policy whose expressions do not compile is refused', async () => {
     validations: [{ expression: 'true' }],
   });
   assert.match(variable, /^spec\.variables\[0\]\.expression .*undeclared reference to 'nothing'/);
+  const [constant = ''] = await refused({ validations: [{ expression: "int('a') == 1" }] });
+  assert.match(
+    constant,
+    /^\S+ Internal error: program instantiation failed: type conversion error/,
+  );
   assert.deepEqual(
     (await refused({})).map((cause) => cause.split(' ', 1)[0]),
     ['spec.auditAnnotations', 'spec.validations'],

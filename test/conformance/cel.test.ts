@@ -413,6 +413,10 @@ const COMPILE: readonly (readonly [rule: string, problem: string])[] = [
     `ERROR: <input>:1:6: found no matching overload for '_?_:_' applied to '(bool, int, string)'\n | true ? 1 : "a"\n | .....^`,
   ],
   [
+    'jsonpatch.escapeKey("a") == "a"',
+    `ERROR: <input>:1:1: undeclared reference to 'jsonpatch' (in container '')\n | jsonpatch.escapeKey("a") == "a"\n | ^\nERROR: <input>:1:20: undeclared reference to 'escapeKey' (in container '')\n | jsonpatch.escapeKey("a") == "a"\n | ...................^`,
+  ],
+  [
     'self.count.foo == 1',
     `ERROR: <input>:1:11: type 'int' does not support field selection\n | self.count.foo == 1\n | ..........^`,
   ],
@@ -428,6 +432,25 @@ test('a rule that does not compile is rejected with its CRD', async () => {
       ([rule, problem], index) =>
         `${path}[${index}].rule: Invalid value: {"Rule":${JSON.stringify(rule).replaceAll('&', '\\u0026')},"Message":"","MessageExpression":"","Reason":null,"FieldPath":"","OptionalOldSelf":null}: compilation failed: ${problem}`,
     ),
+  );
+});
+
+test('a rule with a conversion of a constant that fails is rejected with its CRD', async () => {
+  const cases = [
+    ["int('9223372036854775808') == 1", "type conversion error from 'string' to 'int'"],
+    ['true || int(uint(-1)) == 1', 'unsigned integer overflow'],
+    ["bool('x')", "type conversion error from 'string' to 'bool'"],
+    ['int(1e30) == 1', 'integer overflow'],
+    ["string(b'\\xff') == ''", 'invalid UTF-8 in bytes, cannot convert to string'],
+  ] as const;
+  const rules = [...cases.map(([rule]) => ({ rule })), { rule: "int('1' + 'a') == 1" }];
+  const crd = ruled('constants', { ...SPEC, 'x-kubernetes-validations': rules });
+  const problems = causesOf(await api.post(`${CRDS}?dryRun=All`, crd)).map((cause) =>
+    cause.replace(/^.*"OptionalOldSelf":null}: /, ''),
+  );
+  assert.deepEqual(
+    problems,
+    cases.map(([, problem]) => `program instantiation failed: ${problem}`),
   );
 });
 

@@ -11,6 +11,7 @@ import type { StoredObject } from '../../objects/resource-definition.ts';
 import { column, columns, count } from '../../table/column.ts';
 import { POLICY_TRAITS, matchDefaults } from './match-defaults.ts';
 import {
+  reportCompilation,
   validateMatchConditions,
   validateMatchResources,
   validateParamKind,
@@ -81,20 +82,6 @@ function* validate(
   const spec = policy.in('spec');
   if (previous && equalJson(spec.value, previous['spec'])) return;
   const environment = new PolicyEnvironment(spec.has('paramKind'));
-  const check: Check = function* (list, field, compile) {
-    for (const item of spec.items(list)) {
-      const source = item.text(field);
-      yield PART_WEIGHT + source.length;
-      if (source.trim() === '') {
-        if (field === 'messageExpression' && source !== '') {
-          item.invalid(field, 'must be non-empty if specified');
-        } else if (field !== 'messageExpression') item.required(field, `${field} is not specified`);
-        continue;
-      }
-      const { compiled } = compile(source, item);
-      if ('error' in compiled) item.invalid(field, compiled.error);
-    }
-  };
   spec.requireSupported('failurePolicy', ['Fail', 'Ignore']);
   const paramKind = spec.get('paramKind');
   if (paramKind) validateParamKind(paramKind);
@@ -105,27 +92,30 @@ function* validate(
     validateMatchResources(constraints, isMutating);
     if (constraints.list('resourceRules').length === 0) constraints.required('resourceRules');
   }
+  validateMatchConditions(spec, environment);
   for (const variable of spec.items('variables')) {
-    yield PART_WEIGHT;
     const name = variable.text('name');
     if (name.trim() === '') variable.required('name', 'name is not specified');
     else if (!/^[_a-zA-Z]\w*$/.test(name) || RESERVED.has(name)) {
       variable.invalid('name', 'must be a valid CEL identifier');
     }
+    yield* check(variable, 'expression', (source) => environment.declare(name, source));
   }
-  yield* check('variables', 'expression', (source, item) =>
-    environment.declare(item.text('name'), source),
-  );
-  validateMatchConditions(spec, environment);
   if (isMutating) yield* validateMutations(spec, environment);
-  else yield* validateValidations(policy, spec, environment, check);
+  else yield* validateValidations(policy, spec, environment);
 }
 
-type Check = (
-  list: string,
+function* check(
+  item: CheckedObject,
   field: string,
-  compile: (source: string, item: CheckedObject) => PolicyExpression,
-) => CheckSteps;
+  compile: (source: string) => PolicyExpression,
+): CheckSteps {
+  const source = item.text(field);
+  yield PART_WEIGHT + source.length;
+  if (source.trim() !== '') reportCompilation(item, field, compile(source));
+  else if (field !== 'messageExpression') item.required(field, `${field} is not specified`);
+  else if (source !== '') item.invalid(field, 'must be non-empty if specified');
+}
 
 const REASONS = ['Forbidden', 'Invalid', 'RequestEntityTooLarge', 'Unauthorized'];
 
@@ -133,14 +123,12 @@ function* validateValidations(
   policy: CheckedObject<StoredObject>,
   spec: CheckedObject,
   environment: PolicyEnvironment,
-  check: Check,
 ): CheckSteps {
-  yield* check('validations', 'expression', (source) => environment.compile(source, 'bool'));
-  yield* check('validations', 'messageExpression', (source) =>
-    environment.compile(source, 'string'),
-  );
   for (const validation of spec.items('validations')) {
-    yield PART_WEIGHT;
+    yield* check(validation, 'expression', (source) => environment.compile(source, 'bool'));
+    yield* check(validation, 'messageExpression', (source) =>
+      environment.compile(source, 'string'),
+    );
     const message = validation.text('message');
     if (message !== '' && message.trim() === '') {
       validation.invalid('message', 'must be non-empty if specified');
@@ -149,22 +137,12 @@ function* validateValidations(
     }
     validation.requireSupported('reason', REASONS);
   }
-  yield* check('auditAnnotations', 'valueExpression', (source) => {
-    const expression = environment.compile(source, 'any');
-    const { compiled } = expression;
-    if ('error' in compiled || ['string', 'null', 'dyn'].includes(compiled.type.kind)) {
-      return expression;
-    }
-    const type = formatType(compiled.type);
-    const error = `must evaluate to one of [string null_type] but got ${type}`;
-    return { source, compiled: { error } };
-  });
   const keys = new Set<string>();
   for (const annotation of spec.items('auditAnnotations')) {
-    yield PART_WEIGHT;
     const key = annotation.text('key');
     const whole = `${policy.value.metadata.name}/${key}`;
     annotation.problems('key', qualifiedNameProblems(whole), whole);
+    yield* check(annotation, 'valueExpression', (source) => compileValue(source, environment));
     if (keys.has(key)) annotation.duplicate('key', key);
     keys.add(key);
   }
@@ -172,6 +150,17 @@ function* validateValidations(
   if (lists.some((list) => spec.list(list).length > 0)) return;
   const why = 'validations or auditAnnotations must contain at least one item';
   for (const list of lists) spec.required(list, why);
+}
+
+function compileValue(source: string, environment: PolicyEnvironment): PolicyExpression {
+  const expression = environment.compile(source, 'any');
+  const { compiled } = expression;
+  if ('error' in compiled || ['string', 'null', 'dyn'].includes(compiled.type.kind)) {
+    return expression;
+  }
+  const type = formatType(compiled.type);
+  const error = `must evaluate to one of [string null_type] but got ${type}`;
+  return { source, compiled: { error } };
 }
 
 /** The fields of mutations by their types, and the types of their results. */
@@ -200,10 +189,7 @@ function* validateMutations(spec: CheckedObject, environment: PolicyEnvironment)
       const source = patch.text('expression');
       yield PART_WEIGHT + source.length;
       if (source.trim() === '') patch.required('expression');
-      else {
-        const { compiled } = environment.compile(source, result);
-        if ('error' in compiled) patch.invalid('expression', compiled.error);
-      }
+      else reportCompilation(patch, 'expression', environment.compile(source, result));
     }
   }
   if (spec.list('mutations').length === 0) {

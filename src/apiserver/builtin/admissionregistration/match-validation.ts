@@ -1,5 +1,5 @@
 import { nameProblems, qualifiedNameProblems } from '../../../api/object-names.ts';
-import type { PolicyEnvironment } from '../../../cel/policy-environment.ts';
+import type { PolicyEnvironment, PolicyExpression } from '../../../cel/policy-environment.ts';
 import type { CheckedObject } from '../../objects/checked-object.ts';
 import { validateLabelSelector } from '../shared/label-selector-validation.ts';
 
@@ -85,6 +85,18 @@ export function validateMatchResources(match: CheckedObject, isMutating: boolean
   }
 }
 
+/** Reports why an expression in a field does not compile. */
+export function reportCompilation(
+  holder: CheckedObject,
+  field: string,
+  { source, compiled }: PolicyExpression,
+): void {
+  if (!('error' in compiled)) return;
+  const { error, isInternal = false } = compiled;
+  if (!isInternal) holder.invalid(field, error, source);
+  else holder.report({ reason: 'InternalError', field: holder.at(field), detail: error });
+}
+
 /** Reports what is wrong with the `matchConditions` of a webhook or a policy. */
 export function validateMatchConditions(
   holder: CheckedObject,
@@ -95,10 +107,7 @@ export function validateMatchConditions(
   for (const condition of holder.items('matchConditions')) {
     const source = condition.text('expression').trim();
     if (source === '') condition.required('expression');
-    else {
-      const { compiled } = environment.compile(source, 'bool');
-      if ('error' in compiled) condition.invalid('expression', compiled.error, source);
-    }
+    else reportCompilation(condition, 'expression', environment.compile(source, 'bool'));
     const name = condition.text('name');
     if (name === '') condition.required('name');
     else condition.problems('name', qualifiedNameProblems(name));
