@@ -15,6 +15,9 @@ const BEFORE_GARBAGE_MS = 40_000;
 /** Time without the CRDs, in milliseconds. */
 const UNINSTALLED_MS = 60_000;
 
+/** Maximum time until the CRDs are gone, in minutes. Retries have delays of up to five minutes. */
+const MAX_UNINSTALLED_MINUTES = 10;
+
 /** What the names of copies end with, and the namespace of copies with the same name. */
 export const TWIN_SUFFIX = '-twin';
 export const TWIN_NAMESPACE = 'kube-public';
@@ -94,11 +97,16 @@ async function deleteAll(
 
 async function reinstall({ client, clock, history, crds, collects }: UpheavalDeps): Promise<void> {
   const objects = scenarioObjects(history);
-  for (const { metadata } of crds as readonly KubernetesObject[]) {
-    await client.delete(CUSTOM_RESOURCE_DEFINITIONS, { name: metadata.name });
+  const names = new Set((crds as readonly KubernetesObject[]).map(({ metadata }) => metadata.name));
+  for (const name of names) await client.delete(CUSTOM_RESOURCE_DEFINITIONS, { name });
+  const isLeft = () =>
+    history.list(CUSTOM_RESOURCE_DEFINITIONS).some(({ metadata }) => names.has(metadata.name));
+  // The CRDs wait for the controllers, which can retry to remove a finalizer.
+  for (let minute = 0; minute < MAX_UNINSTALLED_MINUTES && (minute === 0 || isLeft()); minute++) {
+    await clock.sleep(UNINSTALLED_MS);
+    if (collects) await collectGarbage(client, history);
   }
-  await clock.sleep(UNINSTALLED_MS);
-  if (collects) await collectGarbage(client, history);
+  if (isLeft()) return;
   for (const crd of crds) await client.create(CUSTOM_RESOURCE_DEFINITIONS, crd);
   for (const { resource, draft } of objects) {
     // Objects of other kinds still exist.

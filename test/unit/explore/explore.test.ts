@@ -4,6 +4,7 @@ import { COUNTS } from '../../../src/api/generated/count.ts';
 import { countController } from '../../../src/controllers/count/controller.ts';
 import { explore, ViolationError } from '../../../src/explore/explore.ts';
 import type { ExploreOptions } from '../../../src/explore/explore.ts';
+import { EXPLORED } from '../../support/explored-programs.ts';
 import {
   COUNT_AT,
   COUNT_SCENARIO,
@@ -69,6 +70,13 @@ describe('explore', () => {
       'refuse @ controller: patch counts/status default/test-count #1',
     ];
     await explore({ ...COUNT, replay });
+  });
+
+  it('creates CRDs again after controllers have removed their finalizers', async () => {
+    const webApp = EXPLORED['webapp'];
+    assert.ok(webApp);
+    const outage = 'outage @ controller: patch webapps default/x #2';
+    await explore({ ...webApp, replay: [outage, 'uninstall @ scenario: end #1'] });
   });
 
   it('restores the server more than once in a schedule', async () => {
