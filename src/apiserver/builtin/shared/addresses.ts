@@ -78,9 +78,10 @@ export function cidrWarnings(path: string, text: string): string[] {
   if (!address || length < 0 || length > address.bits) return [];
   const host = BigInt(address.bits - length);
   const network = (address.value >> host) << host;
-  const shown = `${textOf(network, address.bits)}/${length}`;
+  const isNetwork = network === address.value;
+  const shown = `${isNetwork ? address.text : textOf(network, address.bits)}/${length}`;
   const warnings: string[] = [];
-  if (network !== address.value) {
+  if (!isNetwork) {
     const single = `${address.text}/${isMapped ? 128 : address.bits}`;
     warnings.push(
       `${path}: CIDR value ${goQuote(text)} is ambiguous in this context (should be ${goQuote(shown)} or ${goQuote(single)}?)`,
