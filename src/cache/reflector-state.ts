@@ -48,12 +48,6 @@ export type ReflectorState<T extends KubernetesObject> = Working<T> | Waiting<T>
 /** Range of the `timeoutSeconds` of a watch, after which the server ends it. */
 export const WATCH_SECONDS = { min: 300, max: 600 } as const;
 
-/**
- * Longest absence of a server, in milliseconds, during which etcd cannot have been restored. A restore
- * takes the start of etcd and of an API server.
- */
-export const SHORT_ABSENCE_MS = 2000;
-
 /** Next step after the end of a watch. */
 export interface Reaction {
   /** Wait for one backoff delay first. */
@@ -86,7 +80,8 @@ const SHORTEST_TIMEOUT_MS = WATCH_SECONDS.min * 1000;
  * Therefore one small read precedes a resumed watch, unless the last one sent events or bookmarks and
  * ran until its timeout. It shows whether the server is behind. If the server was absent for
  * `SHORT_ABSENCE_MS` before it answered, it may have been restored and have passed the resourceVersion
- * since. Only a full list shows that, so the reflector relists.
+ * since. Only a full list shows that, so the reflector relists. It also does so if other requests noticed the absence
+ * while the watch was open: its connection can break later.
  */
 export function reactionTo(end: WatchEnd): Reaction {
   switch (end.how) {

@@ -2,6 +2,7 @@ import { isApiError } from '../api/api-error.ts';
 import type { ApiError } from '../api/api-error.ts';
 import type { KubernetesObject } from '../api/object.ts';
 import { isPointInTime } from '../api/resource-version.ts';
+import { SHORT_ABSENCE_MS } from '../client/server-reachability.ts';
 import { isDeadConnection } from '../client/transport/connection-error.ts';
 import { noInformerMetrics } from '../metrics/no-metrics.ts';
 import type { InformerMetrics } from '../metrics/reflector-metrics.ts';
@@ -25,7 +26,6 @@ import {
   isVeryShort,
   notOlderThan,
   reactionTo,
-  SHORT_ABSENCE_MS,
   streamResourceVersion,
   WATCH_SECONDS,
 } from './reflector-state.ts';
@@ -316,14 +316,16 @@ export class Reflector<T extends KubernetesObject> implements Runnable {
     this.#watched = undefined;
     this.#progress.observe(undefined);
     this.#metrics.watchEnded(end.lastedMs, end.events, isVeryShort(end));
+    const { returnedMs = -Infinity } = this.#source.reachability ?? {};
+    const wasAbsent = returnedMs > connection.openedMs;
     if (!connection.stalled && !(end.how === 'connectionBroke' && isDeadConnection(end.error)))
-      return end;
+      return wasAbsent ? { how: 'serverWasAbsent' } : end;
     this.#progress.stalls++;
     this.#metrics.watchStalled();
     this.#log.v(2).info('Watch stalled; re-establishing it', {
       inactiveMs: Math.round(this.#clock.monotonic() - connection.lastByteMs),
     });
-    return { how: 'stalled' };
+    return { how: wasAbsent ? 'serverWasAbsent' : 'stalled' };
   }
 
   /** Opens a watch whose activity is recorded in the progress. */

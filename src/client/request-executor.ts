@@ -284,15 +284,16 @@ export class RequestExecutor {
       if (isSuccess(response)) {
         if (!isComplete) {
           this.#record(call, startedMs, String(response.status));
-          this.reachability.answered();
+          this.reachability.answered(this.#clock.monotonic());
           return { kind: 'done', response, body: NO_BODY };
         }
         const body = await readBody(response);
         requestLog?.responseBody(this.#logged(call), body);
         this.#record(call, startedMs, String(response.status), body.length);
-        this.reachability.answered();
+        this.reachability.answered(this.#clock.monotonic());
         return { kind: 'done', response, body };
       }
+      if (response.status >= 500) this.reachability.failed(this.#clock.monotonic());
       const received = await readBody(response);
       this.#record(call, startedMs, String(response.status), received.length);
       const body = withoutCredentials(received, credentials);
@@ -309,6 +310,7 @@ export class RequestExecutor {
       const reason: unknown = signal?.reason;
       const timeout = reason instanceof TimeoutError ? reason : undefined;
       if (!timeout) signal?.throwIfAborted();
+      this.reachability.failed(this.#clock.monotonic());
       const error = timeout
         ? this.#timeoutError(call, timeout)
         : unreachable(thrown, target.server);

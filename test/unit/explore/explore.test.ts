@@ -79,6 +79,16 @@ describe('explore', () => {
     await explore({ ...webApp, replay: [outage, 'uninstall @ scenario: end #1'] });
   });
 
+  it('lists again what a watch lost whose break is noticed after the restore', async () => {
+    const foo = EXPLORED['foo'];
+    assert.ok(foo);
+    const replay = [
+      'delay @ controller: event of deployments: ADDED default/x-site #1',
+      'rollback @ controller: response to create deployments default/x-site #1',
+    ];
+    await explore({ ...foo, replay });
+  });
+
   it('restores the server more than once in a schedule', async () => {
     const replay = ['1 #1', '0 #2'].map(
       (nth) => `rollback @ controller: response to create pods default/test-count-${nth}`,
