@@ -1,10 +1,4 @@
-import { execFile, spawn } from 'node:child_process';
-import { once } from 'node:events';
-import { mkdtemp, rm } from 'node:fs/promises';
-import { tmpdir } from 'node:os';
-import { join } from 'node:path';
-import { text } from 'node:stream/consumers';
-import { promisify } from 'node:util';
+import { GoProgram, whyNoProgram } from '../go-program.ts';
 
 /** A release to render. */
 export interface Release {
@@ -29,27 +23,18 @@ interface Answer {
 }
 
 /** Returns why the program in this folder cannot be built on this machine; undefined if it can. */
-export async function whyNoHelm(): Promise<string | undefined> {
-  try {
-    await go('mod', 'download');
-    return undefined;
-  } catch (error) {
-    return `cannot download its Go modules: ${error instanceof Error ? error.message.trim() : String(error)}`;
-  }
-}
+export const whyNoHelm = (): Promise<string | undefined> => whyNoProgram(import.meta.dirname);
 
-/** Helm's code that lints and renders charts, as a program built from its Go module. The first build takes minutes. */
+/** Helm's code that lints and renders charts, as a program built from its Go module. */
 export class Helm {
-  readonly #folder: string;
+  readonly #program: GoProgram;
 
-  private constructor(folder: string) {
-    this.#folder = folder;
+  private constructor(program: GoProgram) {
+    this.#program = program;
   }
 
   static async build(): Promise<Helm> {
-    const folder = await mkdtemp(join(tmpdir(), 'helm-'));
-    await go('build', '-trimpath', '-o', join(folder, 'helm'), '.');
-    return new Helm(folder);
+    return new Helm(await GoProgram.build(import.meta.dirname));
   }
 
   /** Returns the warnings and errors of `helm lint` about the chart in a folder. */
@@ -64,22 +49,11 @@ export class Helm {
     return rendered ?? [];
   }
 
-  async remove(): Promise<void> {
-    await rm(this.#folder, { recursive: true, force: true });
+  remove(): Promise<void> {
+    return this.#program.remove();
   }
 
   async #run(request: object): Promise<Answer> {
-    const child = spawn(join(this.#folder, 'helm'), [], { stdio: ['pipe', 'pipe', 'inherit'] });
-    child.stdin.end(JSON.stringify(request));
-    const [output, [code]] = await Promise.all([text(child.stdout), once(child, 'close')]);
-    if (code !== 0) throw new Error(`The program ended with ${code}`);
-    return JSON.parse(output) as Answer;
+    return JSON.parse(await this.#program.run([], JSON.stringify(request)));
   }
-}
-
-async function go(...args: readonly string[]): Promise<void> {
-  await promisify(execFile)('go', args, {
-    cwd: import.meta.dirname,
-    env: { ...process.env, CGO_ENABLED: '0', GOFLAGS: '-buildvcs=false', GOWORK: 'off' },
-  });
 }

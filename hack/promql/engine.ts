@@ -1,13 +1,7 @@
-import { execFile, spawn } from 'node:child_process';
-import { once } from 'node:events';
-import { mkdtemp, rm } from 'node:fs/promises';
-import { tmpdir } from 'node:os';
-import { join } from 'node:path';
-import { text } from 'node:stream/consumers';
-import { promisify } from 'node:util';
 import { stringify } from 'yaml';
 import type { RuleGroup } from '../../test/support/observability.ts';
 import type { Scrape } from '../../test/support/scraped-daemons.ts';
+import { GoProgram, whyNoProgram } from '../go-program.ts';
 
 /** An alert when it first fired, with the labels and annotations from Prometheus. */
 export interface Fired {
@@ -28,27 +22,18 @@ export interface Evaluation {
 }
 
 /** Returns why the program in this folder cannot be built on this machine; undefined if it can. */
-export async function whyNoPrometheus(): Promise<string | undefined> {
-  try {
-    await go('mod', 'download');
-    return undefined;
-  } catch (error) {
-    return `cannot download its Go modules: ${error instanceof Error ? error.message.trim() : String(error)}`;
-  }
-}
+export const whyNoPrometheus = (): Promise<string | undefined> => whyNoProgram(import.meta.dirname);
 
-/** The Prometheus engine as a program, built from its Go module. The first build takes minutes. */
+/** The Prometheus engine as a program, built from its Go module. */
 export class Prometheus {
-  readonly #folder: string;
+  readonly #program: GoProgram;
 
-  private constructor(folder: string) {
-    this.#folder = folder;
+  private constructor(program: GoProgram) {
+    this.#program = program;
   }
 
   static async build(): Promise<Prometheus> {
-    const folder = await mkdtemp(join(tmpdir(), 'promql-'));
-    await go('build', '-trimpath', '-o', join(folder, 'promql'), '.');
-    return new Prometheus(folder);
+    return new Prometheus(await GoProgram.build(import.meta.dirname));
   }
 
   /** Evaluates all rules at each time of `scrapes`, and the queries at the end. */
@@ -57,22 +42,11 @@ export class Prometheus {
     scrapes: readonly Scrape[],
     queries: readonly string[] = [],
   ): Promise<Evaluation> {
-    const child = spawn(join(this.#folder, 'promql'), [], { stdio: ['pipe', 'pipe', 'inherit'] });
     const input = { rules: stringify({ groups }), queries, scrapes };
-    child.stdin.end(JSON.stringify(input));
-    const [output, [code]] = await Promise.all([text(child.stdout), once(child, 'close')]);
-    if (code !== 0) throw new Error(`The program ended with ${code}`);
-    return JSON.parse(output) as Evaluation;
+    return JSON.parse(await this.#program.run([], JSON.stringify(input)));
   }
 
-  async remove(): Promise<void> {
-    await rm(this.#folder, { recursive: true, force: true });
+  remove(): Promise<void> {
+    return this.#program.remove();
   }
-}
-
-async function go(...args: readonly string[]): Promise<void> {
-  await promisify(execFile)('go', args, {
-    cwd: import.meta.dirname,
-    env: { ...process.env, CGO_ENABLED: '0', GOFLAGS: '-buildvcs=false', GOWORK: 'off' },
-  });
 }
