@@ -1,6 +1,7 @@
 import { changedPaths, formatPath, valueAt } from '../api/field-path.ts';
 import type { FieldPath } from '../api/field-path.ts';
 import type { DeepReadonly, KubernetesObject } from '../api/object.ts';
+import { countText } from '../serving/words.ts';
 import { isSecretName, MASK, redactText } from '../util/redact.ts';
 import type { FieldChange } from '../workqueue/queue-item.ts';
 
@@ -69,15 +70,11 @@ function shownValue(
       text.length > MAX_VALUE_LENGTH ? `${text.slice(0, MAX_VALUE_LENGTH)}…` : text,
     );
   }
-  if (Array.isArray(value)) return `[${countOf(value.length, 'item')}]`;
+  if (Array.isArray(value)) return `[${countText(value.length, 'item')}]`;
   if (typeof value === 'object' && value !== null) {
-    return `{${countOf(Object.keys(value).length, 'field')}}`;
+    return `{${countText(Object.keys(value).length, 'field')}}`;
   }
   return JSON.stringify(value);
-}
-
-function countOf(amount: number, noun: string): string {
-  return `${amount} ${noun}${amount === 1 ? '' : 's'}`;
 }
 
 /** Names of members whose values are masked as a whole: contents of a Secret, and environment variables. */

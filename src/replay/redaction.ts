@@ -1,5 +1,6 @@
 import { createHash } from 'node:crypto';
 import type { DeepReadonly, KubernetesObject } from '../api/object.ts';
+import { groupResourceOf } from '../api/resource.ts';
 import { lazyTextOf } from '../client/lazy-object.ts';
 import { textIn } from '../util/json-value.ts';
 import { redactText } from '../util/redact.ts';
@@ -52,7 +53,7 @@ export class Redaction {
     resource: { readonly group: string; readonly plural: string },
     object: DeepReadonly<KubernetesObject>,
   ): string {
-    if (this.#redacted.has(nameOf(resource))) return JSON.stringify(this.#reduced(object));
+    if (this.#redacted.has(groupResourceOf(resource))) return JSON.stringify(this.#reduced(object));
     const rest = lazyTextOf(object);
     if (rest === undefined) return JSON.stringify(object);
     const { apiVersion, kind, metadata } = object;
@@ -70,8 +71,8 @@ export class Redaction {
     if (!isJson || !target) return JSON.stringify({ hash: this.#hash(body) });
     const { group, plural, subresource } = target;
     const names = [
-      nameOf({ group, plural }),
-      nameOf({ group, plural: `${plural}/${subresource}` }),
+      groupResourceOf({ group, plural }),
+      groupResourceOf({ group, plural: `${plural}/${subresource}` }),
     ];
     if (!names.some((name) => this.#redacted.has(name)))
       return body.includes('\n') ? body.replaceAll(/[\r\n]/g, ' ') : body;
@@ -90,10 +91,6 @@ export class Redaction {
   #hash(value: unknown): string {
     return createHash('sha256').update(this.salt).update(inOrder(value)).digest('hex');
   }
-}
-
-function nameOf({ group, plural }: { readonly group: string; readonly plural: string }): string {
-  return group === '' ? plural : `${plural}.${group}`;
 }
 
 function withoutCopies(metadata: unknown): unknown {

@@ -1,3 +1,4 @@
+import { countText } from '../serving/words.ts';
 import { describeRequest } from './comparison.ts';
 import type { FieldDifference } from './comparison.ts';
 import type { RecordingLine } from './format.ts';
@@ -13,8 +14,8 @@ export function* describeReport(report: ReplayReport): Generator<string, void, u
   }
   const { compared, differences, skipped, missingLines, isCut, missingCaches } = report;
   for (const [reason, count] of skipped)
-    yield `Not compared: ${counted(count, 'sync')}, because ${reason}`;
-  if (missingLines > 0) yield `The recording lacks ${counted(missingLines, 'line')}`;
+    yield `Not compared: ${countText(count, 'sync')}, because ${reason}`;
+  if (missingLines > 0) yield `The recording lacks ${countText(missingLines, 'line')}`;
   if (isCut) yield 'The last line is cut off: the recorded program ended without a stop';
   for (const name of missingCaches) {
     yield `The recording has no cache of ${name}: it is empty in the replay`;
@@ -22,8 +23,8 @@ export function* describeReport(report: ReplayReport): Generator<string, void, u
   const result =
     differences.length === 0
       ? 'no sync differs'
-      : `${counted(differences.length, 'sync')} differ${differences.length === 1 ? 's' : ''}`;
-  yield `Replayed ${counted(compared, 'sync')}: ${result}`;
+      : `${countText(differences.length, 'sync')} differ${differences.length === 1 ? 's' : ''}`;
+  yield `Replayed ${countText(compared, 'sync')}: ${result}`;
 }
 
 function* describeDifference(difference: SyncDifference): Generator<string, void, undefined> {
@@ -45,10 +46,6 @@ const MAX_LENGTH = 500;
 
 function shortened(text: string = 'nothing'): string {
   return text.length > MAX_LENGTH ? `${text.slice(0, MAX_LENGTH)}…` : text;
-}
-
-function counted(amount: number, noun: string): string {
-  return `${amount} ${noun}${amount === 1 ? '' : 's'}`;
 }
 
 /**
@@ -122,7 +119,7 @@ export async function* tellRecording(file: string): AsyncGenerator<string, void,
         break;
       }
       case 'gap':
-        yield tell(line, '!', `${counted(line.lines, 'line')} are missing: ${line.reason}`);
+        yield tell(line, '!', `${countText(line.lines, 'line')} are missing: ${line.reason}`);
         break;
       default:
         break;
