@@ -188,8 +188,9 @@ export function controllerManager(given: ControllerManagerOptions): Manager {
   checkOptions(given, MANAGER_OPTIONS, 'controllerManager');
   const options = { ...given, ...withElectionDefaults(given) };
   const { client, log = silentLogger, recorder: tap } = options;
-  const clock = tap?.clock(options.clock ?? systemClock) ?? options.clock ?? systemClock;
-  const random = tap?.random(options.random ?? Math.random) ?? options.random ?? Math.random;
+  const { clock: time = systemClock, random: numbers = Math.random } = options;
+  const clock = tap?.clock(time) ?? time;
+  const random = tap?.random(numbers) ?? numbers;
   const { host, leaderElection, freeze = false, resyncPeriodMs = 0, singlePass } = options;
   const { gracefulShutdownTimeoutMs = 30_000, eventApiVersion: apiVersion } = options;
   const { metrics, history, serveDebug } = debugging(options, clock, log);
