@@ -10,10 +10,10 @@
 import { execFileSync, spawn } from 'node:child_process';
 import { once } from 'node:events';
 import { existsSync, mkdtempSync, rmSync, writeFileSync } from 'node:fs';
-import { createServer } from 'node:net';
 import { tmpdir } from 'node:os';
 import { join, resolve } from 'node:path';
 import { setTimeout as sleep } from 'node:timers/promises';
+import { freePort } from '../../src/cli/common/free-port.ts';
 import { CODE_CACHE_FILE, SERVE_CACHE_FILE, loadProgram } from './program.ts';
 
 const READY_TIMEOUT_MS = 60_000;
@@ -37,7 +37,7 @@ async function writeBoth(): Promise<void> {
     const samples = ['crds', 'examples/01-count'].flatMap((path) => ['-f', join(folder, path)]);
     const main = join(folder, 'crd-controller.mjs');
     execFileSync(process.execPath, [main, 'apply', `--kubeconfig=${kubeconfig}`, ...samples]);
-    write(CODE_CACHE_FILE, await cacheOfRun(kubeconfig, await freePort()));
+    write(CODE_CACHE_FILE, await cacheOfRun(kubeconfig, await freePort('127.0.0.1')));
   } finally {
     server.kill('SIGTERM');
     const [code] = (await closed) as [number | null];
@@ -91,14 +91,4 @@ async function ready(url: string): Promise<void> {
     if (performance.now() > deadlineMs) throw new Error(`Not ready: ${url}`);
     await sleep(50);
   }
-}
-
-async function freePort(): Promise<number> {
-  const probe = createServer().listen(0, '127.0.0.1');
-  await once(probe, 'listening');
-  const address = probe.address();
-  probe.close();
-  await once(probe, 'close');
-  if (address === null || typeof address === 'string') throw new Error('No TCP address');
-  return address.port;
 }

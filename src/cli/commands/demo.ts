@@ -1,6 +1,3 @@
-import { once } from 'node:events';
-import { createServer } from 'node:net';
-import type { AddressInfo } from 'node:net';
 import { EVENTS } from '../../api/builtin.ts';
 import type { Logger } from '../../util/logger.ts';
 import { systemClock } from '../../util/clock.ts';
@@ -18,6 +15,7 @@ import { debugPage } from '../../serving/page/debug-page.ts';
 import type { EmbeddedCluster } from '../embedded/embedded-cluster.ts';
 import { startEmbeddedCluster } from '../embedded/embedded-cluster.ts';
 import { EXIT_FAILURE, EXIT_INTERRUPTED, EXIT_OK } from '../common/errors.ts';
+import { freePort } from '../common/free-port.ts';
 import { parseFlags } from '../flags/flag-parser.ts';
 import { temporaryKubeconfig } from '../embedded/kubeconfig-file.ts';
 import { createLogger, standardError } from '../logs/logging.ts';
@@ -54,7 +52,9 @@ export async function demo(
   try {
     const kubeconfig = await temporaryKubeconfig(cluster.kubeconfig());
     try {
-      const web = flags.web ? { port: flags['web-port'] || (await freePort()) } : undefined;
+      const web = flags.web
+        ? { port: flags['web-port'] || (await freePort('127.0.0.1')) }
+        : undefined;
       const demoRun = { cluster, kubeconfig: kubeconfig.path, printer, scenarios, web, context };
       await runAll(
         [
@@ -193,14 +193,6 @@ async function runProgram(
 function pageOf(cluster: EmbeddedCluster): ServerOptions['debugRoutes'] {
   const { pages, settings } = cluster.debugRoutes();
   return { pages: new Map([...pages, ...debugPage(['controllers', 'cluster'])]), settings };
-}
-
-async function freePort(): Promise<number> {
-  const server = createServer().listen(0, '127.0.0.1');
-  await once(server, 'listening');
-  const { port } = server.address() as AddressInfo;
-  server.close();
-  return port;
 }
 
 /**

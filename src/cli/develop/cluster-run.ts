@@ -1,8 +1,7 @@
 import { spawn } from 'node:child_process';
 import { once } from 'node:events';
 import { mkdtemp, rm, writeFile } from 'node:fs/promises';
-import { createServer, isIP } from 'node:net';
-import type { AddressInfo } from 'node:net';
+import { isIP } from 'node:net';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { parseAllDocuments } from 'yaml';
@@ -15,6 +14,7 @@ import { loadClusterConfig } from '../../client/kube-config/kube-config.ts';
 import { isLoopback } from '../../serving/bind-address.ts';
 import { createCertificateAuthority } from '../../util/x509.ts';
 import { errorText, EXIT_FAILURE, EXIT_OK, EXIT_USAGE, UsageError } from '../common/errors.ts';
+import { freePort } from '../common/free-port.ts';
 import { userAgent } from '../program/cluster-access.ts';
 import { declaredWebhooks } from '../program/declared-webhooks.ts';
 import type { ProgramOptions } from '../program/program.ts';
@@ -148,15 +148,6 @@ async function definitionsIn(folder: string): Promise<Draft<CustomResourceDefini
   return texts.flatMap(({ text }) =>
     parseAllDocuments(text).map((document): Draft<CustomResourceDefinition> => document.toJS()),
   );
-}
-
-async function freePort(): Promise<number> {
-  const server = createServer().listen(0);
-  await once(server, 'listening');
-  const { port } = server.address() as AddressInfo;
-  server.close();
-  await once(server, 'close');
-  return port;
 }
 
 /** Runs the program in a group of its own, because Ctrl-C and `node --watch` both send a signal, and the second one kills. */
