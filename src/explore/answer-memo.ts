@@ -1,4 +1,4 @@
-import { CompleteBody } from '../apiserver/http/response.ts';
+import { CompleteBody } from '../util/complete-body.ts';
 import type { StoredObject } from '../apiserver/objects/resource-definition.ts';
 import type { HttpHandler, HttpRequest, HttpResponse } from '../util/http.ts';
 

@@ -1,25 +1,10 @@
-import type { HttpResponse, ResponseBody } from '../util/http.ts';
-
-/** Returns a body that has arrived. */
-export function bodyOf(bytes: Uint8Array): ResponseBody {
-  let isRead = false;
-  return {
-    received: () => {
-      if (isRead) return undefined;
-      isRead = true;
-      return bytes;
-    },
-    async *[Symbol.asyncIterator]() {
-      isRead = true;
-      yield bytes;
-    },
-  };
-}
+import { CompleteBody } from '../util/complete-body.ts';
+import type { HttpResponse } from '../util/http.ts';
 
 /** Returns a JSON response. */
 export function jsonAnswer(status: number, body: unknown): HttpResponse {
-  const bytes = Buffer.from(JSON.stringify(body));
-  return { status, headers: { 'content-type': 'application/json' }, body: bodyOf(bytes) };
+  const headers = { 'content-type': 'application/json' };
+  return { status, headers, body: new CompleteBody(JSON.stringify(body)) };
 }
 
 const EVENTS = /^\/(?:api\/v1|apis\/events\.k8s\.io\/v1)\/namespaces\/[^/]+\/events(?:[/?]|$)/;

@@ -14,13 +14,14 @@ import type { RecordedEvent } from '../record/recorded-event.ts';
 import { untilAborted } from '../util/abort.ts';
 import { checkOptions } from '../util/check-options.ts';
 import { systemClock } from '../util/clock.ts';
+import { CompleteBody } from '../util/complete-body.ts';
 import type { Clock } from '../util/clock.ts';
 import type { CallTrace, HttpRequest, HttpResponse } from '../util/http.ts';
 import { redactText } from '../util/redact.ts';
 import type { Runnable } from '../util/runnable.ts';
 import { messageOf } from '../util/values.ts';
 import type { KeyHandler } from '../workqueue/worker-pool.ts';
-import { bodyOf, isOfEvents } from './exchange.ts';
+import { isOfEvents } from './exchange.ts';
 import { RECORDING_FORMAT, RECORDING_VERSION } from './format.ts';
 import type { CacheLine, Ending, EventSummary, Header } from './format.ts';
 import { RecordingFile } from './recording-file.ts';
@@ -298,7 +299,7 @@ export class FlightRecorder implements ProgramTap {
         },
         this.#redaction.body(path, bytes.toString('utf8')),
       );
-      return { ...response, body: bodyOf(bytes) };
+      return { ...response, body: new CompleteBody(bytes) };
     } catch (error) {
       await this.#turns.next();
       const kind = error instanceof ApiError ? error.kind : 'unreachable';

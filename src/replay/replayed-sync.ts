@@ -5,7 +5,8 @@ import { textIn } from '../util/json-value.ts';
 import { isRecord } from '../util/values.ts';
 import { compareEndings, compareWrites, eventWrite, isEqual, requestWrite } from './comparison.ts';
 import type { FieldDifference, Write, WriteDifference } from './comparison.ts';
-import { bodyOf, jsonAnswer } from './exchange.ts';
+import { CompleteBody } from '../util/complete-body.ts';
+import { jsonAnswer } from './exchange.ts';
 import type {
   EndLine,
   Ending,
@@ -209,7 +210,7 @@ function responseOf(line: ResponseLine | FailureLine): HttpResponse {
   }
   const { status, headers, body } = line;
   const bytes = Buffer.from(body === undefined ? '' : JSON.stringify(body));
-  return { status, headers, body: bodyOf(bytes) };
+  return { status, headers, body: new CompleteBody(bytes) };
 }
 
 /** Applies a merge patch: the likely result of any patch. */

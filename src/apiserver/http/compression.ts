@@ -2,7 +2,7 @@ import { Readable } from 'node:stream';
 import { constants, crc32, createGzip, deflateRawSync } from 'node:zlib';
 import type { HttpRequest, HttpResponse } from '../../util/http.ts';
 import type { Compression } from './response.ts';
-import { CompleteBody } from './response.ts';
+import { CompleteBody } from '../../util/complete-body.ts';
 import { isWebSocketRequest } from './websocket-request.ts';
 
 /** Responses below this size are not compressed, as in a kube-apiserver, in bytes. */

@@ -13,7 +13,7 @@ import { messageOf } from '../../util/values.ts';
 import type { IncomingRequest } from '../request/request-body.ts';
 import { MAX_BODY_BYTES, bodyTooLarge } from '../request/request-body.ts';
 import type { ServedResponse } from './response.ts';
-import { CompleteBody } from './response.ts';
+import { CompleteBody } from '../../util/complete-body.ts';
 import { errorResponse } from './response-encoding.ts';
 import { methodNotAllowed } from '../objects/status-error.ts';
 import { isSpdyRequest, serveConnection } from './streams/serve-connection.ts';

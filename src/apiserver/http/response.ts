@@ -1,6 +1,6 @@
 import { emptyBody } from '../../util/http.ts';
-import type { HttpRequest, HttpResponse, ResponseBody } from '../../util/http.ts';
-import { utf8Bytes, utf8Length } from '../../util/bytes.ts';
+import type { HttpRequest, HttpResponse } from '../../util/http.ts';
+import { CompleteBody } from '../../util/complete-body.ts';
 import { jsonText } from '../json/json-text.ts';
 import { JSON_TYPE } from '../request/negotiation.ts';
 import type { Connection } from '../operations/connection.ts';
@@ -79,32 +79,6 @@ function headersOf(contentType: string, warnings: readonly string[]): Record<str
       warning: shownWarnings(warnings).map(warningHeader).join(', '),
     }),
   };
-}
-
-/** A body that exists completely before the response. */
-export class CompleteBody implements ResponseBody {
-  readonly content: string | Uint8Array;
-  #isRead = false;
-
-  /** @param content text is sent in UTF-8, which Node.js encodes faster together with the headers */
-  constructor(content: string | Uint8Array) {
-    this.content = content;
-  }
-
-  get byteLength(): number {
-    return typeof this.content === 'string' ? utf8Length(this.content) : this.content.byteLength;
-  }
-
-  received(): Uint8Array | undefined {
-    if (this.#isRead) return undefined;
-    this.#isRead = true;
-    return typeof this.content === 'string' ? utf8Bytes(this.content) : this.content;
-  }
-
-  async *[Symbol.asyncIterator](): AsyncGenerator<Uint8Array, void, undefined> {
-    const bytes = this.received();
-    if (bytes) yield bytes;
-  }
 }
 
 /** Maximum characters of all warnings in a response; longer ones are truncated, as upstream. */

@@ -1,6 +1,6 @@
 import assert from 'node:assert/strict';
 import { beforeEach, describe, it } from 'node:test';
-import { CompleteBody } from '../../../src/apiserver/http/response.ts';
+import { CompleteBody } from '../../../src/util/complete-body.ts';
 import { AnswerMemo } from '../../../src/explore/answer-memo.ts';
 import type { HttpRequest } from '../../../src/util/http.ts';
 
