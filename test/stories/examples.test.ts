@@ -51,6 +51,12 @@ const SAMPLES: readonly Sample[] = [
 /** Read-only commands, repeated until their output is as in the README. */
 const READ_ONLY = /^kubectl (get|describe|logs) /;
 
+/**
+ * Lines of client-go's own log, which are not part of a command's answer: kubectl sometimes logs the end
+ * of the watch of `kubectl wait` as a warning.
+ */
+const CLIENT_GO_LOG = /^[IWE]\d{4} \d{2}:\d{2}:\d{2}\.\d+ .*\n?/gmu;
+
 /** Runs every command in the READMEs and compares its output. */
 describe('The READMEs of the examples', { skip, concurrency, timeout: 240_000 }, () => {
   describe('in one namespace each', { concurrency: true }, () => {
@@ -143,7 +149,7 @@ class Reader {
     const script = `cd ${EXAMPLES}/.. && ${command}`;
     const shell = new Program('sh', ['-c', script], this.#environment);
     const { stdout, stderr } = await shell.ended();
-    return stdout + stderr;
+    return stdout + stderr.replaceAll(CLIENT_GO_LOG, '');
   }
 }
 
