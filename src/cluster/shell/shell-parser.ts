@@ -128,7 +128,10 @@ class Parser {
     let operator: ';' | '&&' | '||' = ';';
     for (;;) {
       this.#skipSeparators();
-      if (this.#isAtEnd(ends)) break;
+      if (this.#isAtEnd(ends)) {
+        if (operator !== ';') throw new Unsupported();
+        break;
+      }
       commands.push({ operator, command: this.#command() });
       this.#skipBlanks();
       if (this.#take('&&')) operator = '&&';
@@ -136,10 +139,6 @@ class Parser {
       else if (/[;\n]/.test(this.#peek())) operator = ';';
       else if (this.#isAtEnd(ends)) break;
       else throw new Unsupported();
-      if (operator !== ';') this.#skipSeparators();
-    }
-    if (operator !== ';' && this.#text[this.#at - 1] !== ';' && commands.length === 0) {
-      throw new Unsupported();
     }
     this.#depth--;
     return commands;

@@ -124,11 +124,12 @@ describe('A shell in a container', () => {
   it('runs lines as they arrive', async () => {
     const stdin = [
       'echo a\nif true; th',
-      'en\necho "b\nc"; fi\n',
+      'en\necho "b\nc"; fi &&\n',
+      'echo d\n',
       'ls | wc\ncd /tmp\npwd\nexit 4\n',
     ];
     const { out, err, code } = await run(['sh'], { stdin });
-    assert.deepEqual([out, code], ['a\nb\nc\n/tmp\n', 4]);
+    assert.deepEqual([out, code], ['a\nb\nc\nd\n/tmp\n', 4]);
     assert.match(err, /^sh: the simulated shell does not support this syntax\n$/);
     assert.equal((await run(['sh'], { stdin: ['false'] })).code, 1);
   });

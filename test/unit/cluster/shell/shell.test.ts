@@ -110,6 +110,7 @@ describe('A simulated command', () => {
       'f() { echo a; }; f',
       'cat <<EOF\na\nEOF',
       'echo "a',
+      'echo a &&',
       'sleep 1 &',
     ]) {
       assert.deepEqual(sh(script), { output: '', runs: true }, script);
