@@ -128,7 +128,8 @@ export class FlightRecorder implements ProgramTap {
     this.#file = new RecordingFile({
       path: file,
       maxBytes,
-      header: () => JSON.stringify(this.#header()),
+      now: () => this.#elapsedMs,
+      header: (sinceMs) => JSON.stringify(this.#header(sinceMs)),
       gap: (lines, reason) => this.#textOf('gap', { lines, reason }),
       onStart: () => {
         this.#objects = this.#describe();
@@ -312,7 +313,7 @@ export class FlightRecorder implements ProgramTap {
     return rounded(this.#clock.monotonic() - this.#originMs);
   }
 
-  #header(): Header {
+  #header(ms: number): Header {
     const { name, version, controllers = [...this.#controllers], namespaces = [] } = this.#program;
     const { salt, redacted } = this.#redaction;
     return {
@@ -323,7 +324,7 @@ export class FlightRecorder implements ProgramTap {
       controllers,
       namespaces,
       startMs: this.#startMs,
-      ms: this.#elapsedMs,
+      ms,
       salt,
       redacted,
     };

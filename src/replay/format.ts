@@ -21,7 +21,7 @@ export interface Header {
   readonly namespaces: readonly string[];
   /** Wall-clock time at `ms` 0, in milliseconds since the epoch: the start of the program. */
   readonly startMs: number;
-  /** Time of the file since the start of the program. A later file starts after 0. */
+  /** Time since the start of the program, in milliseconds. No line of the file is older. A later file starts after 0. */
   readonly ms: number;
   /** Part of the hashes of redacted data, in hexadecimal. */
   readonly salt: string;

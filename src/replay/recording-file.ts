@@ -8,8 +8,10 @@ export interface RecordingFileDeps {
   readonly path: string;
   /** Size after which the file becomes `FILE.1`, in bytes. */
   readonly maxBytes: number;
-  /** Returns the first line of a file. */
-  readonly header: () => string;
+  /** Returns the time of a line that is added now. The first one is 0. */
+  readonly now: () => number;
+  /** Returns the first line of a file whose further lines are not older than `sinceMs`. */
+  readonly header: (sinceMs: number) => string;
   /** Returns the line that reports lost lines. */
   readonly gap: (lines: number, reason: string) => string;
   /** Called when a further file starts, and after a gap: the next lines must describe all objects again. */
@@ -36,6 +38,8 @@ export class RecordingFile {
   #handle: FileHandle | undefined;
   #lines: string[] = [];
   #waiting = 0;
+  /** No line that waits is older. */
+  #sinceMs = 0;
   #size = 0;
   #lost = 0;
   #reason = '';
@@ -128,10 +132,12 @@ export class RecordingFile {
 
   async #writeAll(): Promise<void> {
     const lines = this.#take();
+    const takenMs = this.#deps.now();
     if (lines.length > 0) {
       try {
         await this.#append(`${this.#isTorn ? '\n' : ''}${lines.join('\n')}\n`);
         this.#isTorn = false;
+        this.#sinceMs = takenMs;
         await this.#rotate();
       } catch (error) {
         this.#isTorn = true;
@@ -193,7 +199,7 @@ export class RecordingFile {
     if (await isFile(path)) await rename(path, `${path}.1`);
     const handle = await open(path, 'w', 0o600);
     this.#handle = handle;
-    const line = Buffer.from(`${header()}\n`);
+    const line = Buffer.from(`${header(this.#sinceMs)}\n`);
     await handle.appendFile(line);
     this.#size = line.length;
     return handle;

@@ -8,6 +8,7 @@ import type { ControllerKit } from '../../../src/manager/controller-kit.ts';
 import { FlightRecorder } from '../../../src/replay/flight-recorder.ts';
 import { replay } from '../../../src/replay/replay.ts';
 import { RecordingFile } from '../../../src/replay/recording-file.ts';
+import { FakeClock } from '../../../src/util/fake-clock.ts';
 import { done } from '../../../src/workqueue/outcome.ts';
 import { linesOfFile, recordings, recordRun } from '../../support/recorded-run.ts';
 import type { RecordedScene } from '../../support/recorded-run.ts';
@@ -123,6 +124,21 @@ describe('A flight recorder', () => {
     assert.ok((JSON.parse(header) as { ms: number }).ms > 2000);
   });
 
+  it('has no line that is older than its header', async () => {
+    const file = at('ordered.ndjson');
+    const recorder = new FlightRecorder({ file });
+    const clock = new FakeClock();
+    recorder.clock(clock);
+    await clock.advance(5);
+    const stop = new AbortController();
+    const running = recorder.run(stop.signal);
+    await recorder.flush();
+    stop.abort();
+    await running;
+    const times = linesOfFile(file).map((line) => (JSON.parse(line) as { ms: number }).ms);
+    assert.deepEqual(times, [0, 0]);
+  });
+
   it('keeps the recording of the former process', async () => {
     const file = at('kept.ndjson');
     writeFileSync(file, 'former');
@@ -145,6 +161,7 @@ describe('A recording file', () => {
     const file = new RecordingFile({
       path,
       maxBytes: Infinity,
+      now: () => 0,
       header: () => 'header',
       gap: (lines) => `lost ${lines}`,
       onStart: () => file.write(`objects ${++starts}`),
@@ -160,8 +177,9 @@ describe('A recording file', () => {
 
   it('reports that it cannot be written', async () => {
     const path = at('no/such/folder');
-    const deps = { maxBytes: 1, header: () => '', gap: () => '', onStart: () => undefined };
-    const file = new RecordingFile({ ...deps, path, onWritten: () => undefined });
+    const texts = { now: () => 0, header: () => '', gap: () => '' };
+    const calls = { onStart: () => undefined, onWritten: () => undefined };
+    const file = new RecordingFile({ ...texts, ...calls, path, maxBytes: 1 });
     await assert.rejects(file.open(), /ENOENT/);
   });
 });
