@@ -9,9 +9,10 @@ import type {
 } from './expression.ts';
 import { overloadsOf } from './functions.ts';
 import type { TypeProblem } from './literal-problems.ts';
-import { literalProblems } from './literal-problems.ts';
+import { literalProblems, memberProblems } from './literal-problems.ts';
 import type { Overload } from './values/overload.ts';
 import { fieldOf } from './schema-type.ts';
+import { typeNameIn, typeOfName } from './type-names.ts';
 import { typeNameOf, Uint } from './values/value.ts';
 import type { CelType } from './values/type.ts';
 import {
@@ -24,7 +25,6 @@ import {
   INT,
   NULL,
   STRING,
-  TYPE,
   UINT,
   formatType,
   isAny,
@@ -59,7 +59,7 @@ export function checkTypes(
 ): Checked | readonly TypeProblem[] {
   const checker = new Checker(variables, constructs);
   const type = checker.check(expression);
-  const problems = checker.problems.length > 0 ? checker.problems : checker.literalErrors;
+  const problems = checker.problems.length > 0 ? checker.problems : checker.literalProblems();
   if (problems.length > 0) return problems.toSorted((a, b) => a.at - b.at);
   return {
     expression,
@@ -77,14 +77,14 @@ const PATCH_FUNCTION = 'jsonpatch.escapeKey';
 
 class Checker {
   readonly problems: TypeProblem[] = [];
-  /** Errors of expressions with correct types; reported only if there are no type errors. */
-  readonly literalErrors: TypeProblem[] = [];
   readonly types = new Map<Expression, CelType>();
   readonly overloads = new Map<CallExpression, readonly Overload[]>();
   readonly read = new Set<string>();
   #scope: Scope;
   readonly #bindings = new Bindings();
   #params = 0;
+  /** Calls, lists and maps whose literals may be wrong. */
+  readonly #literals: (CallExpression | ListExpression | MapExpression)[] = [];
   /** Number of enclosing `format` calls, whose arguments may have any types. */
   #formats = 0;
 
@@ -93,6 +93,15 @@ class Checker {
   constructor(variables: Scope, constructs: boolean) {
     this.#scope = variables;
     this.#constructs = constructs;
+  }
+
+  /** Returns errors of literals in an expression with correct types. */
+  literalProblems(): TypeProblem[] {
+    const typeOf = (expression: Expression) =>
+      substitute(this.types.get(expression) ?? DYN, this.#bindings);
+    return this.#literals.flatMap((literal) =>
+      literal.kind === 'call' ? literalProblems(literal, typeOf) : memberProblems(literal, typeOf),
+    );
   }
 
   check(expression: Expression): CelType {
@@ -106,9 +115,10 @@ class Checker {
       case 'literal':
         return literalType(expression.value);
       case 'identifier': {
-        const type = this.#scope.get(expression.name);
-        if (!type) return this.#undeclared(expression.at, expression.name);
-        this.read.add(expression.name);
+        const { at, name } = expression;
+        const type = this.#scope.get(name);
+        if (!type) return typeOfName(name) ?? this.#undeclared(at, name);
+        this.read.add(name);
         return type;
       }
       case 'select':
@@ -141,7 +151,12 @@ class Checker {
     }
   }
 
-  #select({ at, operand, field, mode }: Select): CelType {
+  #select(expression: Select): CelType {
+    const { at, operand, field, mode } = expression;
+    const name = typeNameIn(expression);
+    if (name !== undefined && !this.#scope.has(name.split('.')[0] ?? '')) {
+      return typeOfName(name) ?? ERROR;
+    }
     const whole = this.check(operand);
     const target = whole.kind === 'optional' ? whole.item : whole;
     const found = this.#field(target, field, at);
@@ -189,7 +204,7 @@ class Checker {
     }
     if (!result) return this.#noOverload(at, name, types, target !== undefined);
     this.overloads.set(call, fitting);
-    for (const problem of literalProblems(call, this.types)) this.literalErrors.push(problem);
+    this.#literals.push(call);
     return result;
   }
 
@@ -206,7 +221,9 @@ class Checker {
     return substitute(substitute(overload.result, fresh), this.#bindings);
   }
 
-  #list({ items, optional }: ListExpression): CelType {
+  #list(list: ListExpression): CelType {
+    const { items, optional } = list;
+    if (this.#formats === 0) this.#literals.push(list);
     let type: CelType | undefined;
     for (const [index, item] of items.entries()) {
       type = this.#commonType(item, type, this.#memberType(item, optional.has(index)));
@@ -214,7 +231,9 @@ class Checker {
     return listOf(type ?? this.#param());
   }
 
-  #map({ entries }: MapExpression): CelType {
+  #map(map: MapExpression): CelType {
+    const { entries } = map;
+    if (this.#formats === 0) this.#literals.push(map);
     let key: CelType | undefined;
     let value: CelType | undefined;
     for (const entry of entries) {
@@ -232,10 +251,6 @@ class Checker {
   ): CelType {
     if (!previous) return type;
     if (this.#assign(previous, type)) return isAny(type) ? type : previous;
-    if (this.#formats === 0) {
-      const message = `expected type '${formatType(previous)}' but found '${formatType(type)}'`;
-      this.literalErrors.push({ at: member.at, message });
-    }
     return DYN;
   }
 
@@ -277,27 +292,40 @@ class Checker {
       [key, first],
       ...(variables.length > 1 ? [[value, second] as const] : []),
     ]);
-    if (filter) this.#expect(filter, BOOL);
+    if (filter) this.check(filter);
     const type = this.check(step);
     this.#scope = outer;
     switch (fold.name) {
       case 'all':
       case 'exists':
-      case 'existsOne':
         return this.#isBool(step, type) ? BOOL : ERROR;
+      case 'existsOne':
+        this.#collect(fold, step, INT);
+        return BOOL;
       case 'filter':
-        return this.#isBool(step, type) ? listOf(first) : ERROR;
+        return this.#collect(fold, step, listOf(first));
       case 'map':
       case 'transformList':
-        return listOf(type);
+        return this.#collect(fold, filter, listOf(type));
       case 'transformMap':
-        return mapOf(rangeType.kind === 'list' ? INT : first, type);
+        return this.#collect(fold, filter, mapOf(rangeType.kind === 'list' ? INT : first, type));
       case 'transformMapEntry':
-        if (type.kind === 'map' || isAny(type)) return type;
+        if (type.kind === 'map' || isAny(type)) return this.#collect(fold, filter, type);
         return this.#noOverload(fold.at, 'cel.@mapInsert', [type], false);
-      case 'sortBy':
-        return rangeType;
+      case 'sortBy': {
+        const keys = listOf(type);
+        const isSortable = overloadsOf('sort').some((overload) => this.#resolve(overload, [keys]));
+        if (isSortable) return rangeType;
+        return this.#noOverload(fold.at, '@sortByAssociatedKeys', [rangeType, keys], true);
+      }
     }
+  }
+
+  /** Returns the result of a macro that collects the members for which a condition holds. */
+  #collect({ at }: Fold, condition: Expression | undefined, result: CelType): CelType {
+    const type = (condition && this.types.get(condition)) ?? BOOL;
+    if (this.#assign(BOOL, type)) return result;
+    return this.#noOverload(at, '_?_:_', [type, result, result], false);
   }
 
   /** Returns the types of the variables of a macro. */
@@ -397,9 +425,7 @@ function literalType(value: Extract<Expression, { kind: 'literal' }>['value']): 
       return INT;
     case 'double':
       return DOUBLE;
-    case 'string':
-      return STRING;
     default:
-      return TYPE;
+      return STRING;
   }
 }

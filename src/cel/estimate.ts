@@ -2,6 +2,7 @@ import type { Checked } from './check.ts';
 import type { CallExpression, Conditional, Expression, Fold, Select } from './expression.ts';
 import type { Overload, Size } from './values/overload.ts';
 import { fieldOf } from './schema-type.ts';
+import { typeNameIn } from './type-names.ts';
 import type { CelType } from './values/type.ts';
 import { formatType } from './values/type.ts';
 import { sizeOf } from './values/value.ts';
@@ -169,7 +170,11 @@ class Estimator {
     return { cost: 1, path, ...(size && { size }), members };
   }
 
-  #select({ operand, field, mode }: Select, scope: Scope): Partial<Estimate> & { cost: number } {
+  #select(expression: Select, scope: Scope): Partial<Estimate> & { cost: number } {
+    const { operand, field, mode } = expression;
+    const name = this.#typeOf(expression).kind === 'type' ? typeNameIn(expression) : undefined;
+    // As upstream, the name of a type is a variable.
+    if (name !== undefined) return { cost: 1, path: new Path([name]) };
     const { cost, path } = this.#estimate(operand, scope);
     if (mode === 'test') return { cost };
     // A function in upstream's terms, whose result has no path.

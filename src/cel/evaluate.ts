@@ -9,6 +9,7 @@ import type {
   Logical,
   Select,
 } from './expression.ts';
+import { typeNameIn, typeOfName } from './type-names.ts';
 import { found } from './functions/optionals.ts';
 import { noSuchKey } from './functions/operators.ts';
 import { CostMeter, sizedAs } from './values/overload.ts';
@@ -22,6 +23,7 @@ import {
   NO_OVERLOAD,
   Optional,
   sizeOf,
+  TypeValue,
   Uint,
 } from './values/value.ts';
 import { sortBy } from './functions/lists.ts';
@@ -34,10 +36,10 @@ import { sortBy } from './functions/lists.ts';
  */
 export type CompiledProgram = (variables: ReadonlyMap<string, Value>, meter: CostMeter) => Result;
 
-/** Returns the program, or the error of a conversion of a constant. */
-export function compile({ expression, overloadsOf }: Checked): CompiledProgram | EvaluationError {
-  const compiler = new Compiler(overloadsOf);
-  const run = compiler.step(expression);
+/** Returns the program, or the error of a constant. */
+export function compile(checked: Checked): CompiledProgram | EvaluationError {
+  const compiler = new Compiler(checked);
+  const run = compiler.step(checked.expression);
   return compiler.failure ?? ((variables, meter) => run({ variables, parent: undefined }, meter));
 }
 
@@ -55,13 +57,13 @@ const NO_VARIABLES: Frame = { variables: new Map(), parent: undefined };
 type Step = (frame: Frame, meter: CostMeter) => Result;
 
 class Compiler {
-  /** The error of the first conversion of a constant that fails. */
+  /** The first error of a constant. */
   failure: EvaluationError | undefined;
-  readonly #overloads: Checked['overloadsOf'];
+  readonly #checked: Checked;
   readonly #constants = new Set<Expression>();
 
-  constructor(overloads: Checked['overloadsOf']) {
-    this.#overloads = overloads;
+  constructor(checked: Checked) {
+    this.#checked = checked;
   }
 
   step(expression: Expression): Step {
@@ -72,6 +74,7 @@ class Compiler {
       }
       case 'identifier': {
         const { name } = expression;
+        if (this.#checked.typeOf.get(expression)?.kind === 'type') return this.#typeName(name);
         return (frame, meter) => {
           meter.spend(1);
           return lookUp(frame, name);
@@ -128,7 +131,20 @@ class Compiler {
     };
   }
 
-  #select({ operand, field, mode }: Select): Step {
+  /** As upstream, any variable whose value is a type is the name of that type. */
+  #typeName(name: string): Step {
+    if (!typeOfName(name)) {
+      this.failure ??= new EvaluationError(`reference to undefined type: ${name}`);
+    }
+    const value = new TypeValue(name);
+    return () => value;
+  }
+
+  #select(expression: Select): Step {
+    const { operand, field, mode } = expression;
+    const isType = this.#checked.typeOf.get(expression)?.kind === 'type';
+    const name = isType ? typeNameIn(expression) : undefined;
+    if (name !== undefined) return this.#typeName(name);
     const step = this.step(operand);
     return (frame, meter) => {
       const whole = step(frame, meter);
@@ -147,7 +163,7 @@ class Compiler {
   }
 
   #call(expression: CallExpression): Step {
-    const overloads = this.#overloads.get(expression) ?? [];
+    const overloads = this.#checked.overloadsOf.get(expression) ?? [];
     const { target, args } = expression;
     const steps = [...(target ? [target] : []), ...args].map((argument) => this.step(argument));
     const call: Step = (frame, meter) => {

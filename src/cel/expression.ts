@@ -115,3 +115,11 @@ export class CelSyntaxError {
     this.message = message;
   }
 }
+
+/** Returns `a.b.c` if the expression is a qualified name. */
+export function dottedName(expression: Expression): string | undefined {
+  if (expression.kind === 'identifier') return expression.name;
+  if (expression.kind !== 'select' || expression.mode !== 'value') return undefined;
+  const prefix = dottedName(expression.operand);
+  return prefix === undefined ? undefined : `${prefix}.${expression.field}`;
+}

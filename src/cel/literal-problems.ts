@@ -1,8 +1,9 @@
 import { pattern } from './values/pattern.ts';
-import type { CallExpression, Expression, ListExpression } from './expression.ts';
+import type { CallExpression, Expression, ListExpression, MapExpression } from './expression.ts';
 import { clauseProblem, clausesOf } from './functions/text-format.ts';
 import { parseDuration, parseTimestamp } from './values/time.ts';
 import type { CelType } from './values/type.ts';
+import { formatType } from './values/type.ts';
 
 /** An error at an offset of an expression. */
 export interface TypeProblem {
@@ -13,16 +14,51 @@ export interface TypeProblem {
 /** Returns the errors of literals that always make `call` fail: patterns, times, format templates. */
 export function literalProblems(
   { name, at: open, target, args }: CallExpression,
-  types: ReadonlyMap<Expression, CelType>,
+  typeOf: (expression: Expression) => CelType,
 ): readonly TypeProblem[] {
   const literal = args.at(-1);
   if (name === 'format' && target && literal?.kind === 'list') {
-    return formatProblems(target, literal, open, types);
+    return formatProblems(target, literal, open, typeOf);
   }
   if (literal?.kind !== 'literal' || typeof literal.value !== 'string') return [];
   return isUsable(name, target ? args.length + 1 : args.length, literal.value)
     ? []
     : [{ at: literal.at, message: `invalid ${name} argument` }];
+}
+
+/**
+ * Returns the errors of members of a list or map that have another type than the first one. As upstream, the first
+ * error of a list and all of a map.
+ */
+export function memberProblems(
+  literal: ListExpression | MapExpression,
+  typeOf: (expression: Expression) => CelType,
+): readonly TypeProblem[] {
+  if (literal.kind === 'list') {
+    const { items, optional } = literal;
+    const members = items.map((member, index) => ({ member, isOptional: optional.has(index) }));
+    return differences(members, typeOf).slice(0, 1);
+  }
+  const { entries } = literal;
+  const keys = entries.map(({ key }) => ({ member: key, isOptional: false }));
+  const values = entries.map(({ value, isOptional }) => ({ member: value, isOptional }));
+  return [...differences(keys, typeOf), ...differences(values, typeOf)];
+}
+
+function differences(
+  members: readonly { readonly member: Expression; readonly isOptional: boolean }[],
+  typeOf: (member: Expression) => CelType,
+): TypeProblem[] {
+  const types = members.map(({ member, isOptional }) => {
+    const type = typeOf(member);
+    return formatType(isOptional && type.kind === 'optional' ? type.item : type);
+  });
+  const [expected] = types;
+  return members.flatMap(({ member: { at } }, index) =>
+    types[index] === expected
+      ? []
+      : [{ at, message: `expected type '${expected}' but found '${types[index]}'` }],
+  );
 }
 
 function isUsable(name: string, count: number, text: string): boolean {
@@ -43,15 +79,14 @@ function formatProblems(
   template: Expression,
   { items }: ListExpression,
   open: number,
-  types: ReadonlyMap<Expression, CelType>,
+  typeOf: (expression: Expression) => CelType,
 ): readonly TypeProblem[] {
   if (template.kind !== 'literal' || typeof template.value !== 'string') return [];
   const clauses = clausesOf(template.value);
   for (const [index, { verb }] of clauses.entries()) {
     const item = items[index];
     if (!item) return [{ at: open, message: `index ${index} out of range` }];
-    const type = types.get(item);
-    const message = clauseProblem(verb, type ? runtimeName(type) : 'dyn');
+    const message = clauseProblem(verb, runtimeName(typeOf(item)));
     if (message !== undefined) {
       return [{ at: message.startsWith('could not parse') ? open : item.at, message }];
     }

@@ -2,9 +2,9 @@ import type { ASTNode } from '@marcbachmann/cel-js';
 import { Environment, ParseError } from '@marcbachmann/cel-js';
 import { withConstructors } from './constructors.ts';
 import type { Construction, MapEntry, Expression, Fold, FoldName } from './expression.ts';
-import { CelSyntaxError } from './expression.ts';
+import { CelSyntaxError, dottedName } from './expression.ts';
 import { isNamespaced } from './functions.ts';
-import { TypeValue, Uint } from './values/value.ts';
+import { Uint } from './values/value.ts';
 
 /** Only the parser of the library is used. Names are resolved here and in `check.ts`. */
 let parser = makeParser();
@@ -69,9 +69,7 @@ function convert(node: ASTNode, depth: number, fields: ReadonlySet<number>): Exp
     case 'value':
       return literal(node.args, at);
     case 'id':
-      return isTypeName(node.args)
-        ? { kind: 'literal', at, value: new TypeValue(node.args) }
-        : { kind: 'identifier', at, name: node.args };
+      return { kind: 'identifier', at, name: node.args };
     case '.':
     case '.?':
       return selection(node, inner(node.args[0]), node.args[1]);
@@ -159,12 +157,7 @@ function literal(value: NodeOf<'value'>['args'], at: number): Expression {
   return { kind: 'literal', at, value };
 }
 
-/** A field selection `a.b`, or a qualified type name. */
 function selection(node: NodeOf<'.' | '.?'>, operand: Expression, field: string): Expression {
-  const qualified = qualifiedName(operand);
-  if (node.op === '.' && qualified !== undefined && isTypeName(`${qualified}.${field}`)) {
-    return { kind: 'literal', at: node.pos, value: new TypeValue(`${qualified}.${field}`) };
-  }
   const mode = node.op === '.' ? 'value' : 'optional';
   return { kind: 'select', at: node.pos - 1, operand, field, mode };
 }
@@ -190,7 +183,7 @@ function construction(
 ): Construction | undefined {
   const [name, receiver, args] = node.args;
   const its = fieldsOf(args, fields, inner);
-  const prefix = its && qualifiedName(inner(receiver));
+  const prefix = its && dottedName(inner(receiver));
   if (prefix === undefined) return undefined;
   return {
     kind: 'construction',
@@ -244,7 +237,7 @@ function method(node: NodeOf<'rcall'>, inner: (child: ASTNode) => Expression): E
   const target = inner(receiver);
   const fold = macro(name, at, target, args, inner);
   if (fold) return fold;
-  const prefix = qualifiedName(target);
+  const prefix = dottedName(target);
   if (prefix !== undefined && isNamespaced(`${prefix}.${name}`)) {
     return {
       kind: 'call',
@@ -319,39 +312,4 @@ function chain(node: NodeOf<'&&' | '||'>, op: '&&' | '||'): ASTNode[] {
     else terms.push(next);
   }
   return terms;
-}
-
-/** Returns `a.b.c` if the expression is a qualified name. */
-function qualifiedName(expression: Expression): string | undefined {
-  if (expression.kind === 'identifier') return expression.name;
-  if (expression.kind !== 'select' || expression.mode !== 'value') return undefined;
-  const prefix = qualifiedName(expression.operand);
-  return prefix === undefined ? undefined : `${prefix}.${expression.field}`;
-}
-
-/** Type names, which expressions compare `type(x)` with. */
-const NAMES: ReadonlySet<string> = new Set([
-  'bool',
-  'bytes',
-  'double',
-  'int',
-  'list',
-  'map',
-  'null_type',
-  'optional_type',
-  'string',
-  'type',
-  'uint',
-  'google.protobuf.Duration',
-  'google.protobuf.Timestamp',
-  'kubernetes.NamedFormat',
-  'kubernetes.Quantity',
-  'kubernetes.Semver',
-  'kubernetes.URL',
-  'net.CIDR',
-  'net.IP',
-]);
-
-function isTypeName(name: string): boolean {
-  return NAMES.has(name);
 }

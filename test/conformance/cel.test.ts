@@ -180,6 +180,7 @@ const TRUE = [
   'type(self.port) == int ? self.port > 80 : int(self.port.replace("%", "")) > 1',
   'type(self.when) == google.protobuf.Timestamp && type(self.list) == list && type(self.labels) == map',
   'type(type(1)) == type && type(null) == null_type && type(b"a") == bytes && type(1.5) == double',
+  '[1].all(string, string == 1) && [{"IP": 1}].all(net, net.IP == 1) && type(ip("1.2.3.4")) == net.IP',
   // Strings
   'self.name.size() == 11 && size(self.name) == 11 && self.name.contains("wör") && "ab" + "cd" == "abcd"',
   'self.name.startsWith("hé") && self.name.endsWith("ld") && "a" < "b" && "Z" < "a"',
@@ -379,6 +380,26 @@ const COMPILE: readonly (readonly [rule: string, problem: string])[] = [
   [
     '[1, "a"].size() == 2',
     `ERROR: <input>:1:5: expected type 'int' but found 'string'\n | [1, "a"].size() == 2\n | ....^`,
+  ],
+  [
+    '[1, dyn(1)].size() == {"a": 1, "b": "c", "d": true}.size()',
+    `ERROR: <input>:1:8: expected type 'int' but found 'dyn'\n | [1, dyn(1)].size() == {"a": 1, "b": "c", "d": true}.size()\n | .......^\nERROR: <input>:1:37: expected type 'int' but found 'string'\n | [1, dyn(1)].size() == {"a": 1, "b": "c", "d": true}.size()\n | ....................................^\nERROR: <input>:1:47: expected type 'int' but found 'bool'\n | [1, dyn(1)].size() == {"a": 1, "b": "c", "d": true}.size()\n | ..............................................^`,
+  ],
+  [
+    'type(self.name) in [string, int]',
+    "ERROR: <input>:1:29: expected type 'type(string)' but found 'type(int)'\n | type(self.name) in [string, int]\n | ............................^",
+  ],
+  [
+    'kubernetes.Quantity == int',
+    "ERROR: <input>:1:1: undeclared reference to 'kubernetes' (in container '')\n | kubernetes.Quantity == int\n | ^",
+  ],
+  [
+    'self.list.sortBy(x, [x]) == []',
+    "ERROR: <input>:1:17: found no matching overload for '@sortByAssociatedKeys' applied to 'list(int).(list(list(int)))'\n | self.list.sortBy(x, [x]) == []\n | ................^",
+  ],
+  [
+    'self.list.filter(x, x) == []',
+    "ERROR: <input>:1:17: found no matching overload for '_?_:_' applied to '(int, list(int), list(int))'\n | self.list.filter(x, x) == []\n | ................^",
   ],
   [
     'self.count.size() == 1 && self.nope',
@@ -869,6 +890,33 @@ test('cost estimates equal those of kube-apiserver', async () => {
     '10: 24.8x',
     '12: more than 100x',
   ]);
+});
+
+/** Each factor is a tenth of the cost of the rule. */
+test('the name of a type costs as much as a variable', async () => {
+  const rules = [
+    'string == string',
+    'type(self) == google.protobuf.Timestamp',
+    '[type(self)] == [string]',
+    'type(type(self)) == type && self == self',
+    '[string].all(t, t == string)',
+  ];
+  const schema = {
+    type: 'array',
+    maxItems: 1_000_000,
+    items: {
+      type: 'string',
+      maxLength: 70,
+      'x-kubernetes-validations': rules.map((rule) => ({ rule: `[1, 2].size() == 1 && ${rule}` })),
+    },
+  };
+  const messages = causesOf(await api.post(`${CRDS}?dryRun=All`, ruled('types', schema)));
+  assert.deepEqual(
+    messages.flatMap(
+      (cause) => /(?<=\.rule: .*)(?:[\d.]+(?=x )|undefined type.*)/.exec(cause) ?? [],
+    ),
+    ['4.2', '4.3', '3.6', '7.4', 'undefined type: t'],
+  );
 });
 
 test('a rule is stopped when it exceeds the runtime cost limit', BEFORE_1_35, async () => {

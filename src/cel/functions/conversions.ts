@@ -14,7 +14,6 @@ import {
   memberWithOptional,
   stringParameter,
   timestampParameter,
-  typeValue,
   uint,
 } from '../values/overload.ts';
 import {
@@ -34,8 +33,8 @@ import {
   INT,
   STRING,
   TIMESTAMP,
-  TYPE,
   UINT,
+  typeOf,
 } from '../values/type.ts';
 import type { Result } from '../values/value.ts';
 import {
@@ -50,7 +49,7 @@ import {
 /** Type conversions and accessors of timestamps and durations. */
 export function conversions(): Overload[] {
   return [
-    global('type', [A], TYPE, (value) => new TypeValue(typeNameOf(value))),
+    global('type', [A], typeOf(A.type), (value) => new TypeValue(typeNameOf(value))),
     global('bool', [bool], BOOL, (value) => value),
     global('bool', [stringParameter], BOOL, parseBool),
     ...toInt(),
@@ -154,7 +153,6 @@ function toText(): Overload[] {
       ...traversed,
       size: ([text]) => ({ ...sizedAs((text?.count ?? 0) * 4), min: text?.min ?? 0 }),
     }),
-    global('type', [typeValue], TYPE, () => new TypeValue('type')),
   ];
 }
 

@@ -8,7 +8,6 @@ import {
   INT,
   STRING,
   TIMESTAMP,
-  TYPE,
   UINT,
   listOf,
   mapOf,
@@ -16,7 +15,7 @@ import {
   param,
 } from './type.ts';
 import type { Dictionary, Result, Value } from './value.ts';
-import { Duration, List, Optional, Timestamp, TypeValue, Uint, isDictionary } from './value.ts';
+import { Duration, List, Optional, Timestamp, Uint, isDictionary } from './value.ts';
 
 /** A parameter of a function: its type, and a type guard for its values. */
 export interface Parameter<V extends Value = Value> {
@@ -171,7 +170,6 @@ export const bytes: Parameter<Uint8Array> = instanceOf(BYTES, Uint8Array);
 export const uint: Parameter<Uint> = instanceOf(UINT, Uint);
 export const timestampParameter: Parameter<Timestamp> = instanceOf(TIMESTAMP, Timestamp);
 export const durationParameter: Parameter<Duration> = instanceOf(DURATION, Duration);
-export const typeValue: Parameter<TypeValue> = instanceOf(TYPE, TypeValue);
 export const dyn: Parameter = { type: DYN, read: (value) => value };
 export const A: Parameter = { type: param('A'), read: (value) => value };
 export const mapParameter: Parameter<Dictionary> = {

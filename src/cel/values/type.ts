@@ -1,6 +1,6 @@
 /** A CEL type, with the limits of its schema on the size of values. */
 export type CelType =
-  ScalarType | ListType | MapType | ObjectType | OptionalType | ParamType | OpaqueType;
+  ScalarType | ListType | MapType | ObjectType | OptionalType | TypeType | ParamType | OpaqueType;
 
 type ScalarName =
   | 'bool'
@@ -12,7 +12,6 @@ type ScalarName =
   | 'null'
   | 'timestamp'
   | 'duration'
-  | 'type'
   | 'dyn'
   | 'error';
 
@@ -48,6 +47,12 @@ interface OptionalType {
   readonly item: CelType;
 }
 
+/** The type of the type of values. */
+interface TypeType {
+  readonly kind: 'type';
+  readonly item: CelType;
+}
+
 /** A type parameter of a signature. */
 interface ParamType {
   readonly kind: 'param';
@@ -70,7 +75,6 @@ export const BYTES: CelType = scalar('bytes');
 export const NULL: CelType = scalar('null');
 export const TIMESTAMP: CelType = scalar('timestamp');
 export const DURATION: CelType = scalar('duration');
-export const TYPE: CelType = scalar('type');
 export const DYN: CelType = scalar('dyn');
 export const ERROR: CelType = scalar('error');
 
@@ -101,6 +105,11 @@ export function optionalOf(item: CelType): OptionalType {
   return { kind: 'optional', item };
 }
 
+/** Returns the type of `type(x)`, where `item` is that of `x`. */
+export function typeOf(item: CelType): TypeType {
+  return { kind: 'type', item };
+}
+
 export function param(name: string): ParamType {
   return { kind: 'param', name };
 }
@@ -114,10 +123,13 @@ export function formatType(type: CelType): string {
       return `map(${formatType(type.key)}, ${formatType(type.value)})`;
     case 'optional':
       return `optional_type(${formatType(type.item)})`;
+    case 'type':
+      return `type(${formatType(type.item)})`;
     case 'object':
-    case 'param':
     case 'opaque':
       return type.name;
+    case 'param':
+      return 'dyn';
     case 'error':
       return '!error!';
     default:
@@ -159,7 +171,8 @@ export function substitute(type: CelType, bindings: Bindings): CelType {
       return bound ? substitute(bound, bindings) : type;
     }
     case 'list':
-    case 'optional': {
+    case 'optional':
+    case 'type': {
       const item = substitute(type.item, bindings);
       return item === type.item ? type : { ...type, item };
     }
@@ -221,6 +234,7 @@ function mentions(type: CelType, name: string, bindings: Bindings): boolean {
     }
     case 'list':
     case 'optional':
+    case 'type':
       return mentions(type.item, name, bindings);
     case 'map':
       return mentions(type.key, name, bindings) || mentions(type.value, name, bindings);
