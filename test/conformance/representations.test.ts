@@ -31,7 +31,7 @@ after(() => api.close());
 const TABLE = 'application/json;as=Table;v=v1;g=meta.k8s.io';
 const METADATA = 'application/json;as=PartialObjectMetadata;v=v1;g=meta.k8s.io';
 const METADATA_LIST = 'application/json;as=PartialObjectMetadataList;v=v1;g=meta.k8s.io';
-const AGE = /^\d+s$/;
+const AGE = /^(?:\d+[smh])+$/;
 let space: string;
 
 function shape(table: Json): Json {

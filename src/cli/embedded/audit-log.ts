@@ -11,12 +11,14 @@ import { onPath, UsageError } from '../common/errors.ts';
 /** Maximum size of the events that wait for a slow disk or terminal, in bytes. Further events are dropped. */
 const MAX_PENDING_BYTES = 16 * 1024 * 1024;
 
-/** Writes audit events as lines of JSON. Never waits. */
-export class AuditLog {
+/** Writes audit events as lines of JSON. Only its close waits. */
+export class AuditLog implements AuditOptions {
+  readonly policy: AuditOptions['policy'];
   readonly #sink: Writable;
   #dropped = 0;
 
-  constructor(sink: Writable, log: Logger) {
+  constructor(policy: AuditOptions['policy'], sink: Writable, log: Logger) {
+    this.policy = policy;
     this.#sink = sink;
     sink.on('error', (error) => log.error(error, 'Failed to write audit events'));
     sink.on('drain', () => {
@@ -25,22 +27,32 @@ export class AuditLog {
     });
   }
 
-  write(event: object): void {
+  readonly write: AuditOptions['write'] = (event) => {
     if (this.#sink.destroyed || this.#sink.writableLength > MAX_PENDING_BYTES) this.#dropped++;
     else this.#sink.write(`${printableText(JSON.stringify(event))}\n`);
+  };
+
+  /** Writes what waits, and closes the file. */
+  async close(): Promise<void> {
+    if (this.#sink === process.stdout || this.#sink.closed) return;
+    const closed = new Promise<void>((resolve) => {
+      this.#sink.once('close', resolve);
+    });
+    this.#sink.end();
+    await closed;
   }
 }
 
 /**
- * Returns the audit options of flags, or undefined if there are none.
+ * Opens the audit log of flags. Returns undefined if there are none.
  *
  * @throws {UsageError} if only one of the flags is set, the policy cannot be read, or the log not written
  */
-export async function auditOptions(
+export async function openAuditLog(
   policyFile: string,
   logPath: string,
   log: Logger,
-): Promise<AuditOptions | undefined> {
+): Promise<AuditLog | undefined> {
   if (policyFile === '' && logPath === '') return undefined;
   if (policyFile === '' || logPath === '') {
     throw new UsageError('--audit-policy-file and --audit-log-path need each other');
@@ -53,8 +65,7 @@ export async function auditOptions(
     logPath === '-'
       ? process.stdout
       : (await onPath(file, () => open(logPath, 'a', 0o600))).createWriteStream();
-  const events = new AuditLog(sink, log);
-  return { policy, write: (event) => events.write(event) };
+  return new AuditLog(policy, sink, log);
 }
 
 /** @throws {UsageError} if the text is not an audit policy in YAML */

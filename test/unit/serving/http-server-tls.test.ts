@@ -3,7 +3,6 @@ import { once } from 'node:events';
 import { connect as connectHttp2 } from 'node:http2';
 import { request } from 'node:https';
 import { connect as connectPlain } from 'node:net';
-import type { Socket } from 'node:net';
 import { Readable } from 'node:stream';
 import { text } from 'node:stream/consumers';
 import { connect } from 'node:tls';
@@ -17,6 +16,7 @@ import { silentLogger } from '../../../src/util/logger.ts';
 import { untilAborted } from '../../../src/util/abort.ts';
 import type { Certificate, CertificateAuthority } from '../../../src/util/x509.ts';
 import { createCertificateAuthority } from '../../../src/util/x509.ts';
+import { closed } from '../../support/closed.ts';
 
 let authority: CertificateAuthority;
 const ends: (() => Promise<void>)[] = [];
@@ -89,10 +89,6 @@ async function ask(socket: TLSSocket): Promise<string> {
   let text = '';
   for await (const chunk of response) text += Buffer.from(chunk).toString();
   return text;
-}
-
-async function closed(socket: Socket): Promise<void> {
-  if (!socket.closed) await once(socket, 'close');
 }
 
 const nameOf = (socket: TLSSocket) => socket.getPeerCertificate().subject.CN;

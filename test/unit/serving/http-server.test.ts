@@ -16,6 +16,7 @@ import { Deferred } from '../../../src/util/deferred.ts';
 import { OverloadedError } from '../../../src/util/memory-budget.ts';
 import { silentLogger } from '../../../src/util/logger.ts';
 import { untilAborted } from '../../../src/util/abort.ts';
+import { closed } from '../../support/closed.ts';
 
 /** Serves `routes` while `work` sends requests. */
 async function serving(
@@ -54,10 +55,6 @@ async function dial(server: string): Promise<Socket> {
   socket.on('error', () => undefined).resume();
   await once(socket, 'connect');
   return socket;
-}
-
-async function closed(socket: Socket): Promise<void> {
-  if (!socket.closed) await once(socket, 'close');
 }
 
 /** A listening server, and a function that stops it. */

@@ -1,12 +1,13 @@
 import assert from 'node:assert/strict';
 import { once } from 'node:events';
 import { createServer } from 'node:http';
-import type { AddressInfo, Socket } from 'node:net';
+import type { AddressInfo } from 'node:net';
 import { connect } from 'node:net';
 import type { TestContext } from 'node:test';
 import { test } from 'node:test';
 import { maxClientConnections } from '../../../src/util/descriptor-limit.ts';
 import { ConnectionPool, ServerConnections } from '../../../src/util/server-connections.ts';
+import { closed } from '../../support/closed.ts';
 
 async function serve(t: TestContext, pool: ConnectionPool, maxConnections = 1000) {
   const server = createServer((_, response) => response.end('ok'));
@@ -32,10 +33,6 @@ async function serve(t: TestContext, pool: ConnectionPool, maxConnections = 1000
     return socket;
   };
   return { connections, dial };
-}
-
-async function closed(socket: Socket): Promise<void> {
-  if (!socket.closed) await once(socket, 'close');
 }
 
 test('servers share the connections of the process: the one with most gives up its own', async (t) => {

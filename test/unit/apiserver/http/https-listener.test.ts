@@ -17,6 +17,7 @@ import { completeResponse } from '../../../../src/apiserver/http/response.ts';
 import { StatusError } from '../../../../src/apiserver/objects/status-error.ts';
 import type { HttpRequest, HttpResponse } from '../../../../src/util/http.ts';
 import { createCertificateAuthority } from '../../../../src/util/x509.ts';
+import { closed } from '../../../support/closed.ts';
 
 type Handler = (request: IncomingRequest) => Promise<HttpResponse>;
 
@@ -261,12 +262,10 @@ test('close ends HTTP/2 connections and their streams at once', async (t) => {
     const stream = session.request({ ':path': '/' }).on('error', () => undefined);
     await once(stream, 'data');
   }
-  const closed = sessions.map(
-    (session) => new Promise((resolve) => session.once('close', resolve)),
-  );
+  const ends = sessions.map((session) => new Promise((resolve) => session.once('close', resolve)));
   await listener.close();
   assert.equal(ended, 2);
-  await Promise.all(closed);
+  await Promise.all(ends);
 });
 
 /** Starts, and ends with the signal. */
@@ -365,14 +364,14 @@ test('a body that is too large is rejected before all of it has arrived', async 
 test('the slowest of many incomplete bodies are given up, over HTTP/2 and HTTP/1.1', async (t) => {
   const { open, send } = await listen(t, answerStatus, { maxReceivedBytes: 100_000 });
   const old = send({ method: 'PUT', path: '/200', headers: { 'transfer-encoding': 'chunked' } });
-  const closed = new Promise((resolve) => old.once('close', resolve));
+  const givenUp = new Promise((resolve) => old.once('close', resolve));
   old.write(Buffer.alloc(60_000));
   const session = open();
   const put = () =>
     session.request({ ':method': 'PUT', ':path': '/200' }).on('error', () => undefined);
   const first = put();
   first.write(Buffer.alloc(60_000));
-  await closed;
+  await givenUp;
   const reset = new Promise((resolve) => first.resume().once('close', resolve));
   const second = put();
   second.end(Buffer.alloc(60_000));
@@ -439,7 +438,7 @@ test('a new connection takes the place of the one that has been idle longest', a
   idle.on('error', () => undefined);
   await once(idle, 'secureConnect');
   assert.equal(await textOf(used.request({ ':path': '/' })), 'whole');
-  const gone = once(idle, 'close');
+  const gone = closed(idle);
   assert.equal(await textOf(open().request({ ':path': '/' })), 'whole');
   await gone;
   assert.equal(await textOf(used.request({ ':path': '/' })), 'whole');

@@ -5,8 +5,7 @@ import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { Writable } from 'node:stream';
 import { test } from 'node:test';
-import { setImmediate } from 'node:timers/promises';
-import { AuditLog, auditOptions } from '../../../../src/cli/embedded/audit-log.ts';
+import { AuditLog, openAuditLog } from '../../../../src/cli/embedded/audit-log.ts';
 import { silentLogger } from '../../../../src/util/logger.ts';
 import { recordingLogger } from '../../../support/recording-logger.ts';
 
@@ -22,7 +21,7 @@ test('events beyond the limit are dropped while the file is slow, and counted', 
     },
   });
   const { log, lines: logged } = recordingLogger();
-  const events = new AuditLog(sink, log);
+  const events = new AuditLog({}, sink, log);
   const text = 'x'.repeat(1024 * 1024);
   for (let index = 0; index < 20; index++) events.write({ index, text });
   assert.ok(sink.writableLength < 18 * 1024 * 1024);
@@ -51,10 +50,10 @@ test('events are appended to a file that only its owner can read', async () => {
     const [policy, file] = [join(folder, 'policy.yaml'), join(folder, 'events')];
     await writeFile(policy, 'apiVersion: audit.k8s.io/v1\nkind: Policy\nrules: [{level: None}]\n');
     for (const index of [1, 2]) {
-      const options = await auditOptions(policy, file, silentLogger);
-      assert.deepEqual(options?.policy['rules'], [{ level: 'None' }]);
-      options.write({ index });
-      while (!(await readFile(file, 'utf8')).includes(String(index))) await setImmediate();
+      const log = await openAuditLog(policy, file, silentLogger);
+      assert.deepEqual(log?.policy['rules'], [{ level: 'None' }]);
+      log.write({ index });
+      await log.close();
     }
     assert.equal(await readFile(file, 'utf8'), '{"index":1}\n{"index":2}\n');
     assert.equal((await stat(file)).mode & 0o777, 0o600);

@@ -28,6 +28,7 @@ import { Deferred } from '../../../../src/util/deferred.ts';
 import { FakeClock, settle } from '../../../../src/util/fake-clock.ts';
 import { createCertificateAuthority } from '../../../../src/util/x509.ts';
 import { bodyOf, serve, serveTls } from '../server.ts';
+import { closed } from '../../../support/closed.ts';
 
 function open(t: TestContext, options: TransportOptions): Transport {
   const transport = http1Transport(options);
@@ -258,11 +259,11 @@ test('closes the connection when the iteration of a body is left', async (t) => 
   const connection = once(server, 'connection');
   const response = await get(transport);
   const [socket] = (await connection) as [Socket];
-  const closed = once(socket, 'close');
+  const end = closed(socket);
   const reading = response.body[Symbol.asyncIterator]();
   await reading.next();
   await reading.return?.();
-  await closed;
+  await end;
 });
 
 test('reports a connection that breaks within a body, whether it is read or not', async (t) => {
