@@ -8,6 +8,7 @@ import type { HttpRequest } from '../util/http.ts';
 
 /** A request in terms of the API. */
 export interface ApiCall {
+  /** Undefined for paths that are not of resources, and for other services. */
   readonly info: RequestInfo | undefined;
   readonly isWrite: boolean;
   /** `create pods default/web-0` */
@@ -36,6 +37,12 @@ export function apiCallOf(request: HttpRequest): ApiCall {
   const path = [namespace, name].filter((part) => part !== undefined).join('/');
   const what = subresource === undefined ? resource : `${resource}/${subresource}`;
   return { info, isWrite, text: path === '' ? `${verb} ${what}` : `${verb} ${what} ${path}`, body };
+}
+
+/** Describes a request to a service outside of the cluster. */
+export function serviceCallOf({ method, url }: Request): ApiCall {
+  const isWrite = method !== 'GET' && method !== 'HEAD';
+  return { info: undefined, isWrite, text: `${method} ${url}`, body: () => undefined };
 }
 
 /** Returns whether the call is about Events or Leases. */

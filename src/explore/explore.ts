@@ -16,6 +16,7 @@ import type { FailedRun } from './shrink.ts';
 import { replayOption, storyOf } from './story.ts';
 import { isCrd } from './upheaval.ts';
 import type { ScenarioAction } from './scenario-objects.ts';
+import type { ExploredService } from './transport.ts';
 import type { Invariant, Plan } from './world.ts';
 import { withoutFaults, World } from './world.ts';
 
@@ -23,6 +24,7 @@ const EXPLORE_OPTIONS: OptionNames<ExploreOptions> = {
   controllers: true,
   objects: true,
   scenario: true,
+  service: true,
   invariants: true,
   faults: true,
   cluster: true,
@@ -46,6 +48,12 @@ export interface ExploreOptions {
    * or earlier in schedules with the fault `hurry`.
    */
   readonly scenario: Readonly<Record<string, ScenarioAction>>;
+  /**
+   * Returns a stand-in for the services that controllers call by `callService`, before each schedule. It answers each request
+   * with a status, a response or an error, as `respond` of a `FakeFetch` does. Faults strike these requests, too.
+   * @default each request is answered with status 200 and no body
+   */
+  readonly service?: () => ExploredService;
   /**
    * Invariants by name, in addition to the rules for all controllers. Each is called after every write.
    * @default none
@@ -191,6 +199,7 @@ export async function explore(options: ExploreOptions): Promise<Exploration> {
     replicas: options.replicas ?? 1,
     cluster: options.cluster ?? [],
     seed,
+    service: options.service,
     invariants: options.invariants ?? {},
   });
   const report = new Report(budget);

@@ -8,6 +8,7 @@ import { seededRandom } from '../util/seeded-random.ts';
 import { messageOf } from '../util/values.ts';
 import type { Scheduler } from './scheduler.ts';
 import { SteppedTransport } from './transport.ts';
+import type { ExploredService } from './transport.ts';
 
 /** Delay before a process that ended by itself starts again, in milliseconds. */
 const RESTART_DELAY_MS = 10_000;
@@ -24,6 +25,7 @@ export interface ProcessDeps {
   readonly seed: number;
   readonly scheduler: Scheduler;
   readonly handler: HttpHandler;
+  readonly service: ExploredService | undefined;
   readonly controllers: ControllerManagerOptions['controllers'];
   /** Whether a Lease decides which process works. */
   readonly isElected: boolean;
@@ -73,11 +75,12 @@ export class ExploredProcess {
   }
 
   #start(staleRevision: number | undefined, restartAt: () => number): void {
-    const { name, scheduler, handler, controllers, isElected, expireHistory } = this.#deps;
+    const { name, scheduler, handler, service, controllers, isElected, expireHistory } = this.#deps;
     const transport = new SteppedTransport({
       owner: name,
       scheduler,
       handler,
+      service,
       isFaulty: true,
       staleRevision,
       expireHistory,
@@ -97,6 +100,7 @@ export class ExploredProcess {
       client,
       controllers,
       clock,
+      fetch: transport.fetch,
       random: this.#random,
       log: errorLogger(this.#deps.onError),
       freeze: true,

@@ -47,7 +47,8 @@ interface FaultRule {
 
 const isWrite = ({ isWrite: writes }: ApiCall) => writes;
 const isCreate = ({ info }: ApiCall) => info?.verb === 'create';
-const isChange = (call: ApiCall) => isWrite(call) && call.info?.verb !== 'delete';
+const isChange = ({ info, isWrite: writes }: ApiCall) =>
+  info !== undefined && writes && info.verb !== 'delete';
 
 const EXCHANGE: readonly StepKind[] = ['request', 'response'];
 const PIECE: readonly StepKind[] = ['request', 'response', 'event'];

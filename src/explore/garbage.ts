@@ -1,5 +1,6 @@
 import { isApiError } from '../api/api-error.ts';
 import { hasFinalizer, withoutFinalizer } from '../api/metadata.ts';
+import { NAMESPACES } from '../api/builtin.ts';
 import type { KubernetesObject } from '../api/object.ts';
 import type { Client } from '../client/client.ts';
 import { FOREGROUND } from '../cluster/lifecycle/owner-graph.ts';
@@ -16,6 +17,32 @@ export async function collectGarbage(client: Client, history: History): Promise<
     for (const each of waiting) await finish(client, each);
     if (garbage.length + waiting.length === 0) return;
   }
+}
+
+/**
+ * Does what the namespace controller does: empties namespaces that are being deleted, and then deletes them. Returns whether
+ * some are left, because an object in them has a finalizer.
+ */
+export async function emptyNamespaces(client: Client, history: History): Promise<boolean> {
+  history.writer = 'cluster';
+  for (const namespace of terminating(history)) {
+    const { name } = namespace.metadata;
+    const contents = () =>
+      [...history.objects()].filter(({ object }) => object.metadata.namespace === name);
+    for (const each of contents()) {
+      if (each.object.metadata.deletionTimestamp === undefined) await remove(client, each);
+    }
+    if (contents().length > 0) continue;
+    const body = { ...namespace, spec: { ...namespace.spec, finalizers: [] } };
+    await ignoreGone(client.update(NAMESPACES, body, { subresource: 'finalize' }));
+  }
+  return terminating(history).length > 0;
+}
+
+function terminating(history: History) {
+  return history
+    .list(NAMESPACES)
+    .filter(({ metadata }) => metadata.deletionTimestamp !== undefined);
 }
 
 function isGarbage(

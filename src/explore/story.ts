@@ -95,7 +95,9 @@ export function storyOf({ run, violation }: FailedRun): string {
     if (fault !== undefined && step.owner !== 'scenario') continue;
     if (step.owner === 'scenario' && step.kind !== 'end') lines.push(line(atMs, '>', step.label));
     else if (step.kind === 'start') lines.push(line(atMs, step.owner, `${step.label}s`));
-    else if (step.kind === 'event' && deviations.length > 0 && isNews(step)) {
+    else if (step.kind === 'request' && step.call?.info === undefined) {
+      lines.push(line(atMs, step.owner, `sends ${step.label}`));
+    } else if (step.kind === 'event' && deviations.length > 0 && isNews(step)) {
       lines.push(line(atMs, step.owner, `sees the ${step.label}`));
     }
   }

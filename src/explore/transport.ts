@@ -1,8 +1,10 @@
 import { ConnectionReset } from '../apiserver/http/faults.ts';
 import { completeResponse, jsonResponse } from '../apiserver/http/response.ts';
 import { faultStatus } from '../apiserver/objects/status-error.ts';
+import { responseOf } from '../util/fake-fetch.ts';
+import type { FakeAnswer } from '../util/fake-fetch.ts';
 import type { HttpHandler, HttpRequest, HttpResponse, ResponseBody } from '../util/http.ts';
-import { apiCallOf, describeEvents, isBackground } from './api-call.ts';
+import { apiCallOf, describeEvents, isBackground, serviceCallOf } from './api-call.ts';
 import type { ApiCall } from './api-call.ts';
 import type { Scheduler } from './scheduler.ts';
 import type { Step, StepFault, StepKind } from './step.ts';
@@ -10,11 +12,19 @@ import type { Step, StepFault, StepKind } from './step.ts';
 /** `Retry-After` of rejections that a client should repeat, in seconds. */
 const RETRY_AFTER_SECONDS = 1;
 
+/** Answers a request to a service outside of the cluster: a status, a response, or the error of a failed connection. */
+export type ExploredService = (request: Request) => FakeAnswer | Promise<FakeAnswer>;
+
 /** Dependencies of `SteppedTransport`. */
 export interface TransportDeps {
   readonly owner: string;
   readonly scheduler: Scheduler;
   readonly handler: HttpHandler;
+  /**
+   * Answers requests to services outside of the cluster.
+   * @default status 200
+   */
+  readonly service?: ExploredService | undefined;
   /** Whether faults can strike. Otherwise only requests are steps. */
   readonly isFaulty: boolean;
   /** The revision of an older state, which first reads get; undefined for the current one. */
@@ -23,7 +33,7 @@ export interface TransportDeps {
   readonly expireHistory: () => void;
 }
 
-/** Connects one process with the server, so that each request, response and watch event is a step. */
+/** Connects one process with the server and other services, so that each request, response and watch event is a step. */
 export class SteppedTransport {
   readonly #deps: TransportDeps;
   readonly #watches = new Set<AbortController>();
@@ -47,51 +57,71 @@ export class SteppedTransport {
   }
 
   readonly handle: HttpHandler = (request) => {
-    if (!this.#isOpen) return new Promise(() => undefined);
     const call = apiCallOf(request);
     const stale = this.#staleVersion(request, call);
-    return new Promise((resolve, reject) => {
-      const exchange = new Exchange(request, reject);
-      this.#exchanges.push(exchange);
-      const send = (fault?: StepFault) => {
-        if (fault === 'silence') this.#await(exchange);
-        else if (fault === 'reset') reject(new ConnectionReset());
-        else if (typeof fault === 'number') resolve(rejection(fault));
-        else if (stale === 'refused') resolve(rejection(400));
-        else this.#execute(stale ?? request, call, exchange, resolve);
-      };
-      this.#post('request', call, call.text, exchange, send);
+    const isRefused = stale === 'refused';
+    const sent = isRefused ? request : (stale ?? request);
+    return this.#exchange(request, call, {
+      rejection,
+      refusal: isRefused ? 400 : undefined,
+      answer: (exchange) => this.#answer(sent, call, exchange),
     });
   };
 
-  #execute(
-    request: HttpRequest,
+  /** The function `fetch` of the process. */
+  readonly fetch: typeof globalThis.fetch = (input, init) => {
+    const request = new Request(input, init);
+    const { service = () => 200 } = this.#deps;
+    return this.#exchange(request, serviceCallOf(request), {
+      rejection: serviceRejection,
+      answer: async () => responseOf(await service(request)),
+    });
+  };
+
+  /** Sends a request in one step, and delivers its response in another. */
+  #exchange<T>(
+    { signal }: { readonly signal?: AbortSignal | undefined },
     call: ApiCall,
-    exchange: Exchange,
-    resolve: (response: HttpResponse) => void,
-  ): void {
-    const watch = call.info?.verb === 'watch' ? this.#openWatch(exchange) : undefined;
-    const { signal: _, ...sent } = request;
-    const answer = this.#deps.handler(watch ? { ...sent, signal: watch.signal } : sent);
-    answer.then(
-      (response) => {
+    { rejection: rejected, refusal, answer }: Peer<T>,
+  ): Promise<T> {
+    if (!this.#isOpen) return new Promise(() => undefined);
+    return new Promise((resolve, reject) => {
+      const exchange = new Exchange(signal, reject);
+      this.#exchanges.push(exchange);
+      const receive = (response: T) => {
         if (exchange.isAborted) return;
-        // An error has a body of its own, such as "404 page not found".
-        const received =
-          watch && response.status === 200
-            ? { ...response, body: this.#events(response.body, call, exchange, watch) }
-            : response;
-        if (!this.#deps.isFaulty) return resolve(received);
+        if (!this.#deps.isFaulty) return resolve(response);
         this.#post('response', call, `response to ${call.text}`, exchange, (fault) => {
-          if (fault !== undefined) watch?.abort(CUT);
+          if (fault !== undefined) exchange.lose();
           if (fault === 'reset') exchange.fail(new ConnectionReset());
           else if (fault === 'silence') this.#await(exchange);
-          else resolve(received);
+          else resolve(response);
         });
-      },
-      (error: unknown) => {
-        if (this.#isOpen) exchange.fail(error);
-      },
+      };
+      const send = (fault?: StepFault) => {
+        if (fault === 'silence') this.#await(exchange);
+        else if (fault === 'reset') reject(new ConnectionReset());
+        else if (typeof fault === 'number') resolve(rejected(fault));
+        else if (refusal !== undefined) resolve(rejected(refusal));
+        else
+          answer(exchange).then(receive, (error: unknown) => {
+            if (this.#isOpen) exchange.fail(error);
+          });
+      };
+      this.#post('request', call, call.text, exchange, send);
+    });
+  }
+
+  #answer(request: HttpRequest, call: ApiCall, exchange: Exchange): Promise<HttpResponse> {
+    const { handler } = this.#deps;
+    const { signal: _, ...sent } = request;
+    if (call.info?.verb !== 'watch') return handler(sent);
+    const watch = this.#openWatch(exchange);
+    // An error has a body of its own, such as "404 page not found".
+    return handler({ ...sent, signal: watch.signal }).then((response) =>
+      response.status === 200
+        ? { ...response, body: this.#events(response.body, call, exchange, watch) }
+        : response,
     );
   }
 
@@ -105,6 +135,7 @@ export class SteppedTransport {
     this.#watches.add(watch);
     watch.signal.addEventListener('abort', () => this.#watches.delete(watch), { once: true });
     exchange.onAbort((reason) => watch.abort(reason));
+    exchange.onLoss(() => watch.abort(CUT));
     return watch;
   }
 
@@ -171,6 +202,16 @@ export class SteppedTransport {
   }
 }
 
+/** The other side of an exchange. */
+interface Peer<T> {
+  /** Returns the response to a rejected request. */
+  readonly rejection: (code: number) => T;
+  /** Status code with which the request is rejected. */
+  readonly refusal?: number | undefined;
+  /** Executes the request. */
+  readonly answer: (exchange: Exchange) => Promise<T>;
+}
+
 /** A request until its client has the response, or the end of the watch. */
 class Exchange {
   readonly #signal: AbortSignal | undefined;
@@ -179,8 +220,9 @@ class Exchange {
   isAborted = false;
   #reject: (error: unknown) => void;
   #withdraw: () => void = () => undefined;
+  #lose: () => void = () => undefined;
 
-  constructor({ signal }: HttpRequest, reject: (error: unknown) => void) {
+  constructor(signal: AbortSignal | undefined, reject: (error: unknown) => void) {
     this.#signal = signal;
     this.#reject = reject;
     this.onAbort((reason) => {
@@ -205,6 +247,15 @@ class Exchange {
     this.#listeners = [];
   }
 
+  /** @param lose is called when the response is lost */
+  onLoss(lose: () => void): void {
+    this.#lose = lose;
+  }
+
+  lose(): void {
+    this.#lose();
+  }
+
   /** @param withdraw removes the pending step */
   waits(withdraw: () => void): void {
     this.#withdraw = withdraw;
@@ -227,10 +278,20 @@ const EXPIRED = new TextEncoder().encode(
   `${JSON.stringify({ type: 'ERROR', object: faultStatus(410).status })}\n`,
 );
 
+/** Returns whether a rejected request can be repeated soon. */
+function isTemporary(code: number): boolean {
+  return code === 429 || code === 503;
+}
+
+function serviceRejection(status: number): Response {
+  const headers = isTemporary(status) ? { 'retry-after': String(RETRY_AFTER_SECONDS) } : {};
+  return new Response(null, { status, headers });
+}
+
 function rejection(code: number): HttpResponse {
-  const retries = code === 429 || code === 503;
-  const { status } = faultStatus(code, retries ? RETRY_AFTER_SECONDS : undefined);
-  if (!retries) return jsonResponse(code, status);
+  const repeats = isTemporary(code);
+  const { status } = faultStatus(code, repeats ? RETRY_AFTER_SECONDS : undefined);
+  if (!repeats) return jsonResponse(code, status);
   const response = completeResponse(code, JSON.stringify(status), 'application/json');
   return {
     ...response,

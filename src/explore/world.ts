@@ -13,6 +13,7 @@ import { isStepFault } from './faults.ts';
 import type { Fault, Upheaval } from './faults.ts';
 import { ExploredServer, SERVER } from './explored-server.ts';
 import { startAdmission } from './admission.ts';
+import { emptyNamespaces } from './garbage.ts';
 import { History } from './history.ts';
 import { interfere, OTHER_CLIENT } from './other-client.ts';
 import type { ObservedState } from './history.ts';
@@ -20,6 +21,7 @@ import { isByProcess } from './rule.ts';
 import { Scheduler } from './scheduler.ts';
 import type { Step, StepFault } from './step.ts';
 import { SteppedTransport } from './transport.ts';
+import type { ExploredService } from './transport.ts';
 import { changesOwnObjectsOnly, scenarioObjects } from './scenario-objects.ts';
 import type { ScenarioAction } from './scenario-objects.ts';
 import { actionsOf, isCrd } from './upheaval.ts';
@@ -43,6 +45,8 @@ export interface WorldOptions {
   /** Names of cluster controllers. */
   readonly cluster: readonly string[];
   readonly seed: number;
+  /** Called before each schedule. */
+  readonly service: (() => ExploredService) | undefined;
   readonly invariants: Readonly<Record<string, Invariant>>;
 }
 
@@ -122,6 +126,7 @@ export class World {
   #failedAction: Error | undefined;
   #lastActivityMs = 0;
   #checkedWrites = 0;
+  #hasTerminating = false;
   #broken: BrokenInvariant | undefined;
   #errors: LoggedError[] = [];
   #hasCopies = false;
@@ -185,6 +190,7 @@ export class World {
   /** Starts another schedule from the same objects. */
   restart(): void {
     const { seed, replicas, controllers, scenario } = this.#options;
+    const service = this.#options.service?.();
     for (const process of this.#processes) process.kill();
     this.#clusterTransport?.cut();
     this.scheduler.reset(this.#startMs);
@@ -198,6 +204,7 @@ export class World {
     this.#failedAction = undefined;
     this.#lastActivityMs = this.#startMs;
     this.#checkedWrites = 0;
+    this.#hasTerminating = false;
     this.#broken = undefined;
     this.#errors = [];
     this.#hasCopies = false;
@@ -214,6 +221,7 @@ export class World {
         seed: seed + index + 1,
         scheduler: this.scheduler,
         handler: this.#server.handler,
+        service,
         controllers,
         isElected: replicas > 1,
         expireHistory: () => this.#server.expireHistory(),
@@ -241,7 +249,7 @@ export class World {
       const step = this.scheduler.take();
       if (step) {
         await this.#step(step, plan);
-        this.#afterStep();
+        await this.#afterStep();
         if (this.#broken) return 'busy';
         continue;
       }
@@ -408,11 +416,21 @@ export class World {
     return isRefused ? 403 : undefined;
   }
 
-  /** Checks the invariants after a write. */
-  #afterStep(): void {
-    const writes = this.history.changes.length;
-    if (writes === this.#checkedWrites) return;
-    this.#checkedWrites = writes;
+  /** Deletes namespaces, and checks the invariants after a write. */
+  async #afterStep(): Promise<void> {
+    const { changes } = this.history;
+    if (changes.length === this.#checkedWrites) return;
+    const isDeleting = changes
+      .slice(this.#checkedWrites)
+      .some(
+        ({ resource, object: { metadata } }) =>
+          resource === '/namespaces' && metadata.deletionTimestamp,
+      );
+    this.#hasTerminating ||= isDeleting && !this.#options.cluster.includes('namespace');
+    if (this.#hasTerminating) {
+      this.#hasTerminating = await emptyNamespaces(this.#server.client, this.history);
+    }
+    this.#checkedWrites = this.history.changes.length;
     // Invariants are about the objects of the scenario.
     if (this.#hasCopies) return;
     for (const [name, holds] of Object.entries(this.#options.invariants)) {

@@ -10,8 +10,13 @@ import type { Logger } from '../util/logger.ts';
 import { isRecord } from '../util/values.ts';
 import { upgradeManagedFields } from '../client/apply/upgrade-managed-fields.ts';
 
+/** An object of any kind. */
+export type AnyObject = KubernetesObject & Readonly<Record<string, unknown>>;
+
 /** The desired state of an owned object. `OwnedObjects` adds the owner reference, and the namespace of the owner if it has one. */
-export type OwnedDraft<T extends KubernetesObject = KubernetesObject> = NewObject<T> & {
+export type OwnedDraft<T extends KubernetesObject = AnyObject> = NewObject<T> & {
+  readonly apiVersion: string;
+  readonly kind: string;
   readonly metadata: { readonly name: string };
 };
 

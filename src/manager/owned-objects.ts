@@ -15,7 +15,12 @@ import { sha256 } from '../util/sha256.ts';
 import { done, SyncError } from '../workqueue/outcome.ts';
 import type { Outcome } from '../workqueue/outcome.ts';
 import { deleteOwnedObject, ensureOwnedObject, nameCollision } from './owned-object.ts';
-import type { OwnedDraft, OwnedObjectContext, OwnedObjectOutcome } from './owned-object.ts';
+import type {
+  AnyObject,
+  OwnedDraft,
+  OwnedObjectContext,
+  OwnedObjectOutcome,
+} from './owned-object.ts';
 import { OwnedGraph } from './owned-graph.ts';
 import type { OwnedNode } from './owned-graph.ts';
 import { mapToOwner, OWNER_INDEX, ownerIndexers } from './enqueue.ts';
@@ -234,7 +239,7 @@ export class OwnedObjects<O extends KubernetesObject = KubernetesObject> impleme
    * @throws {ApiError} after all else is done, if the server rejected requests, such as admission: it names their objects, and
    * has the kind of the first error. An error that concerns the server is thrown at once.
    */
-  async ensure<T extends KubernetesObject = KubernetesObject & Readonly<Record<string, unknown>>>(
+  async ensure<T extends KubernetesObject = AnyObject>(
     context: OwnedObjectContext,
     owner: DeepReadonly<O>,
     desired: readonly OwnedDraft<T>[],

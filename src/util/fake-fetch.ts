@@ -33,8 +33,7 @@ export class FakeFetch {
     const [set] = next < 0 ? [] : this.#answers.splice(next, 1);
     const answered = Promise.resolve(set ? set.answer : this.respond(request.clone()));
     const answer = await rejectOnAbort(answered, request.signal);
-    if (answer instanceof Error) throw answer;
-    return typeof answer === 'number' ? new Response(null, { status: answer }) : answer;
+    return responseOf(answer);
   };
 
   /**
@@ -51,6 +50,12 @@ export class FakeFetch {
       this.#answers.push({ calls: isRoute ? calls : '', answer });
     }
   }
+}
+
+/** @throws the answer, if it is the error of a failed connection */
+export function responseOf(answer: FakeAnswer): Response {
+  if (answer instanceof Error) throw answer;
+  return typeof answer === 'number' ? new Response(null, { status: answer }) : answer;
 }
 
 function callOf({ method, url }: Request): string {

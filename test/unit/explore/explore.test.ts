@@ -1,9 +1,16 @@
 import assert from 'node:assert/strict';
 import { describe, it } from 'node:test';
 import { COUNTS } from '../../../src/api/generated/count.ts';
+import { CLUSTER_ROLES, CONFIG_MAPS, NAMESPACES } from '../../../src/api/builtin.ts';
+import type { Client } from '../../../src/client/client.ts';
 import { countController } from '../../../src/controllers/count/controller.ts';
 import { explore, ViolationError } from '../../../src/explore/explore.ts';
 import type { ExploreOptions } from '../../../src/explore/explore.ts';
+import { Controller } from '../../../src/manager/controller.ts';
+import type { ControllerKit } from '../../../src/manager/controller-kit.ts';
+import { OwnedObjects } from '../../../src/manager/owned-objects.ts';
+import { done } from '../../../src/workqueue/outcome.ts';
+import type { SyncHandler } from '../../../src/manager/controller-options.ts';
 import { EXPLORED } from '../../support/explored-programs.ts';
 import {
   COUNT_AT,
@@ -94,6 +101,40 @@ describe('explore', () => {
       (nth) => `rollback @ controller: response to create pods default/test-count-${nth}`,
     );
     await explore({ ...COUNT, replay });
+  });
+
+  it('deletes an owned namespace with its objects, as the namespace controller does', async () => {
+    const controllers = (kit: ControllerKit) => {
+      const owners = kit.informers.for(CLUSTER_ROLES, { labelSelector: 'team' });
+      const owned = new OwnedObjects(CLUSTER_ROLES, 'team')
+        .add(kit.informers.for(NAMESPACES))
+        .add(kit.informers.for(CONFIG_MAPS));
+      const sync: SyncHandler = async (key, context) => {
+        const owner = owners.lister.get(key);
+        if (!owner) return done();
+        await owned.ensure(context, owner, [
+          { apiVersion: 'v1', kind: 'Namespace', metadata: { name: key } },
+          { apiVersion: 'v1', kind: 'ConfigMap', metadata: { namespace: key, name: 'env' } },
+        ]);
+        return done();
+      };
+      return [
+        new Controller(kit, { name: 'team', kind: 'ClusterRole', sync }).for(owners).owns(owned),
+      ];
+    };
+    const metadata = { name: 'red', labels: { team: 'yes' } };
+    const role = {
+      apiVersion: 'rbac.authorization.k8s.io/v1',
+      kind: 'ClusterRole',
+      metadata,
+      rules: [],
+    };
+    const scenario = {
+      'a user creates it': (client: Client) => client.create(CLUSTER_ROLES, role),
+    };
+    for (const fault of ['teardown @ scenario: end #1', 'delete @ scenario: end #1']) {
+      await explore({ controllers, scenario, replay: [fault] });
+    }
   });
 
   it('reports controllers that differ from run to run', async () => {

@@ -2,7 +2,7 @@ import { globSync, readFileSync } from 'node:fs';
 import type { TestContext } from 'node:test';
 import { fileURLToPath } from 'node:url';
 import { HttpClient, runControllers, silentLogger, withReadiness } from 'crd-controller';
-import type { Condition, KubernetesObject, Resource } from 'crd-controller';
+import type { Condition, ControllerKit, KubernetesObject, Resource } from 'crd-controller';
 import { flagValues } from 'crd-controller/program';
 import type { FlagValues } from 'crd-controller/program';
 import { CUSTOM_RESOURCE_DEFINITIONS } from 'crd-controller/kinds';
@@ -35,10 +35,20 @@ export function startCluster(context: TestContext, ...names: readonly string[]) 
   return startWithFlags(context, {}, ...names);
 }
 
-/** The same, with some values of the program's own flags instead of their defaults. */
+/** Values of some of the program's own flags. The others have their defaults. */
+type Flags = Partial<FlagValues<NonNullable<typeof program.flags>>>;
+
+/** Returns the function that builds the controller of this name in `src/program.ts`, for `explore`. */
+export function controllerOf(name: string, flags: Flags = {}) {
+  const build = program.controllers[name]?.build;
+  if (!build) throw new Error(`src/program.ts has no controller ${name}`);
+  return (kit: ControllerKit) => [build(kit, flagValues(program, flags))].flat();
+}
+
+/** The same as `startCluster`, with some values of the program's own flags instead of their defaults. */
 export async function startWithFlags(
   context: TestContext,
-  flags: Partial<FlagValues<NonNullable<typeof program.flags>>>,
+  flags: Flags,
   ...names: readonly string[]
 ) {
   const service = new FakeFetch();
@@ -54,23 +64,22 @@ export async function startWithFlags(
   const running = new Cluster({ client, clock, log: silentLogger }).run(stop.signal);
   const programs = await Promise.all(
     names.map(async (name) => {
-      const build = program.controllers[name]?.build;
-      if (!build) throw new Error(`src/program.ts has no controller ${name}`);
+      const controllers = controllerOf(name, flags);
       const handler = await roleOf(name).handler(server, (line) => context.diagnostic(line));
-      return { build, handler };
+      return { controllers, handler };
     }),
   );
   const run = () => {
     const term = new AbortController();
     const ended = Promise.all(
-      programs.map(({ build, handler }) =>
+      programs.map(({ controllers, handler }) =>
         runControllers(
           {
             client: connect(handler),
             clock,
             fetch: service.fetch,
             freeze: true,
-            controllers: (kit) => [build(kit, flagValues(program, flags))].flat(),
+            controllers,
           },
           term.signal,
         ),

@@ -4,9 +4,8 @@ import type { TestContext } from 'node:test';
 import { isApiError } from 'crd-controller';
 import { DEPLOYMENTS, EVENTS, PODS } from 'crd-controller/kinds';
 import { explore } from 'crd-controller/testing';
-import { staticSiteController } from '../src/controllers/static-site.ts';
 import { STATIC_SITES } from '../src/generated/static-site.ts';
-import { load, roleOf, startCluster } from './cluster.ts';
+import { controllerOf, load, roleOf, startCluster } from './cluster.ts';
 
 const AT = { namespace: 'default', name: 'static-site-sample' };
 
@@ -110,22 +109,27 @@ test('applies a change that was made while it was stopped', async (context) => {
   assert.equal((await sample.get()).status?.availableReplicas, 3);
 });
 
-test('keeps the rules of controllers in schedules with crashes, errors and stale caches', async () => {
-  const sample = load('samples/static-site.yaml');
-  await explore({
-    controllers: [staticSiteController],
-    objects: [load('deploy/crds/staticsites.example.com.yaml')],
-    scenario: {
-      'a user creates it': (client) => client.create(STATIC_SITES, sample),
-      'the user scales it': (client) =>
-        client.patch(STATIC_SITES, sample.metadata, {
-          type: 'merge',
-          body: { spec: { replicas: 3 } },
-        }),
-    },
-    budget: { schedules: 100, seconds: 5 },
-  });
-});
+// It takes longer than the default timeout of some test runners.
+test(
+  'keeps the rules of controllers in schedules with crashes, errors and stale caches',
+  { timeout: 60_000 },
+  async () => {
+    const sample = load('samples/static-site.yaml');
+    await explore({
+      controllers: controllerOf('static-site'),
+      objects: [load('deploy/crds/staticsites.example.com.yaml')],
+      scenario: {
+        'a user creates it': (client) => client.create(STATIC_SITES, sample),
+        'the user scales it': (client) =>
+          client.patch(STATIC_SITES, sample.metadata, {
+            type: 'merge',
+            body: { spec: { replicas: 3 } },
+          }),
+      },
+      budget: { schedules: 100, seconds: 5 },
+    });
+  },
+);
 
 test('rejects invalid specs', async (context) => {
   const { sample } = await start(context);
