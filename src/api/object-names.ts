@@ -64,11 +64,22 @@ export function nameProblems(name: string, format: NameFormat): string[] {
       return problems(name, LABEL_1035_RULE, 'characters');
     case 'pathSegment': {
       if (name === '.' || name === '..') return [`may not be '${name}'`];
-      return ['/', '%']
-        .filter((character) => name.includes(character))
-        .map((character) => `may not contain '${character}'`);
+      return forbiddenCharacters(name);
     }
   }
+}
+
+/** Validates the beginning of names that the server completes. */
+export function namePrefixProblems(prefix: string, format: NameFormat): string[] {
+  if (format === 'pathSegment') return forbiddenCharacters(prefix);
+  // As upstream, which replaces the last two characters of a name that ends with a dash.
+  return nameProblems(prefix.replace(/.-$/s, 'a'), format);
+}
+
+function forbiddenCharacters(segment: string): string[] {
+  return ['/', '%']
+    .filter((character) => segment.includes(character))
+    .map((character) => `may not contain '${character}'`);
 }
 
 export function labelValueProblems(value: string): string[] {

@@ -72,6 +72,11 @@ async function answersOf({ resource, kind, cluster, name = 'sample', ...bodies }
     ...object(bodies.valid, { name: 'other' }),
     unknown: 1,
   });
+  // A valid beginning of a path segment, and of no other name.
+  const prefixed = [path, `${path}/status`].map((target) =>
+    api.patch(`${target}?dryRun=All`, { metadata: { generateName: 'A', selfLink: 'x' } }),
+  );
+  const prefixes = await Promise.all(prefixed);
   const removed = await api.delete(path);
   return plain({
     missing,
@@ -92,6 +97,9 @@ async function answersOf({ resource, kind, cluster, name = 'sample', ...bodies }
     unconditional,
     ...(invalid && { invalid: content(invalid) }),
     unknown: content(unknown),
+    prefixes: prefixes.map(({ status, body }) =>
+      status === 200 ? [body.metadata.generateName, body.metadata.selfLink] : status,
+    ),
     removed: [removed.status, removed.body?.kind],
   });
 }

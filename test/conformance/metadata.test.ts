@@ -369,6 +369,20 @@ test('the name, namespace and uid are immutable', async () => {
   }
 });
 
+test('a deletion time of a client is ignored if it is zero, or if the status of a Pod is written', async () => {
+  const space = await api.namespace();
+  const custom = `${widgets(space)}/a`;
+  await api.made(api.post(widgets(space), widget('a')));
+  await api.made(api.post(pods(space), pod('a')));
+  for (const [path, deletionTimestamp] of [
+    [custom, '0001-01-01T00:00:00Z'],
+    [`${pods(space)}/a/status`, '2020-01-01T00:00:00Z'],
+  ] as const) {
+    const { status, body } = await api.patch(path, { metadata: { deletionTimestamp } });
+    assert.deepEqual([status, body.metadata.deletionTimestamp], [200, undefined]);
+  }
+});
+
 test('the name in the body must equal that of the path', async () => {
   const space = await api.namespace();
   const path = `${configMaps(space)}/a`;

@@ -161,5 +161,6 @@ function managerOf({ info, request }: ManagedRequest): string {
 function resetFieldsOf({ info, definition }: ManagedRequest): readonly string[] {
   const { custom, subresources, statusKeeps = [] } = definition;
   if (info.subresource !== 'status') return subresources.status ? ['status'] : [];
-  return ['spec', ...(custom ? ['metadata'] : statusKeeps.map((field) => `metadata.${field}`))];
+  if (custom || statusKeeps === 'metadata') return ['spec', 'metadata'];
+  return ['spec', ...statusKeeps.map((field) => `metadata.${field}`)];
 }

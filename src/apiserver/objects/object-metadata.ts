@@ -2,7 +2,12 @@ import { utf8Length } from '../../util/bytes.ts';
 import type { NameFormat } from '../../api/object-names.ts';
 import type { DeepReadonly, ObjectMeta, OwnerReference } from '../../api/object.ts';
 import { CheckedObject, untilTooMany } from './checked-object.ts';
-import { labelValueProblems, nameProblems, qualifiedNameProblems } from '../../api/object-names.ts';
+import {
+  labelValueProblems,
+  namePrefixProblems,
+  nameProblems,
+  qualifiedNameProblems,
+} from '../../api/object-names.ts';
 import type { ApiObject, ResourceDefinition } from './resource-definition.ts';
 import type { FieldError } from '../../api/field-error.ts';
 import { EXTENSIONS, validateFinalizers } from './finalizers.ts';
@@ -24,9 +29,7 @@ export function validateMetadata(
   const checked = new CheckedObject({ ...metadata }, 'metadata');
   untilTooMany(() => {
     if (generateName) {
-      // As upstream, which replaces the last two characters of a name that ends with a dash.
-      const complete = generateName.replace(/.-$/s, 'a');
-      checked.problems('generateName', nameProblems(complete, nameFormat));
+      checked.problems('generateName', namePrefixProblems(generateName, nameFormat));
     }
     if (name) checked.problems('name', nameProblems(name, nameFormat));
     else checked.required('name', 'name or generateName is required');
@@ -54,11 +57,29 @@ function checkAttached(checked: CheckedObject, metadata: DeepReadonly<ObjectMeta
 export function validateMetadataUpdate(
   next: DeepReadonly<ObjectMeta>,
   previous: DeepReadonly<ObjectMeta>,
-  { namespaced, custom, group }: Pick<ResourceDefinition, 'namespaced' | 'custom' | 'group'>,
+  definition: Pick<
+    ResourceDefinition,
+    'namespaced' | 'custom' | 'group' | 'nameFormat' | 'revalidatesName'
+  >,
+  subresource: string | undefined,
 ): { readonly errors: FieldError[]; readonly ofRules: FieldError[] } {
+  const {
+    namespaced,
+    custom,
+    group,
+    nameFormat = 'dns1123Subdomain',
+    revalidatesName,
+  } = definition;
   // The name was validated by the create.
   const errors = validateMetadata(next, namespaced, 'pathSegment');
   const checked = new CheckedObject({ ...next }, 'metadata');
+  const isAgain =
+    subresource === undefined
+      ? revalidatesName !== undefined
+      : subresource === 'status' && revalidatesName === 'object and status';
+  if (isAgain && next.generateName) {
+    checked.problems('generateName', namePrefixProblems(next.generateName, nameFormat));
+  }
   checkChange(checked, next, previous);
   if (!custom && group !== EXTENSIONS) {
     return { errors: [...errors, ...checked.errors], ofRules: [] };

@@ -65,6 +65,12 @@ export interface ResourceDefinition extends ResourceNames {
    */
   readonly nameFormat?: NameFormat;
 
+  /**
+   * Which updates check the format of `generateName` again.
+   * @default none
+   */
+  readonly revalidatesName?: 'object' | 'object and status';
+
   /** True for kinds that a CRD defines: no strategic merge, `status` isolated with all metadata. */
   readonly custom?: boolean;
 
@@ -120,7 +126,7 @@ export interface ResourceDefinition extends ResourceNames {
    * Metadata that a write of `/status` does not change. A custom kind keeps all of it.
    * @default none
    */
-  readonly statusKeeps?: readonly (keyof ObjectMeta)[];
+  readonly statusKeeps?: 'metadata' | readonly (keyof ObjectMeta)[];
 
   /**
    * Whether a deletion without a propagation policy orphans the dependents (Job, ReplicationController).

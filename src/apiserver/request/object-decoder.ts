@@ -415,7 +415,9 @@ function decodeMetadata(
   if (problem !== undefined) throw toError(problem);
   const known = prunedValue(sent, goMetadataSchema(), 'metadata');
   for (const path of known.dropped) dropped.push(path);
-  const { selfLink: _, ...metadata } = withoutZeroValues(known.value as JsonObject, objectMeta());
+  const metadata = withoutZeroValues(known.value as JsonObject, objectMeta());
+  // Upstream reads the times of a custom resource when it needs them.
+  if (custom && metadata['deletionTimestamp'] === null) delete metadata['deletionTimestamp'];
   return { name: '', ...metadata } as Partial<ObjectMeta> as ObjectMeta;
 }
 

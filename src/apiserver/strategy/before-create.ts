@@ -37,6 +37,7 @@ export async function beforeCreate(request: WriteRequest, draft: ApiObject): Pro
     ...own,
     metadata: { ...draft.metadata, uid: uid(), creationTimestamp: timestamp(clock.now()) },
   };
+  delete object.metadata.selfLink;
   if (tracksGeneration) object.metadata.generation = 1;
   hooks?.prepareForCreate?.(object, hookContext(request));
   await pause(request);

@@ -58,7 +58,12 @@ export async function beforeUpdate(
   if (definition.tracksGeneration && isSpecChanged(object, previous, definition)) {
     object.metadata.generation = (previous.metadata.generation ?? 0) + 1;
   }
-  const ofMetadata = validateMetadataUpdate(object.metadata, previous.metadata, definition);
+  const ofMetadata = validateMetadataUpdate(
+    object.metadata,
+    previous.metadata,
+    definition,
+    info.subresource,
+  );
   await pause(request, previous);
   const bySchema = validateObject(request, object, previous, ofMetadata.ofRules);
   await pause(request, previous);
@@ -127,8 +132,10 @@ function resetFields(
     return { ...metadata, resourceVersion, ...(managedFields && { managedFields }) };
   };
   if (subresource === 'status' || subresource === 'approval') {
-    const metadata = custom ? kept() : { ...draft.metadata };
-    for (const field of statusKeeps) keep(metadata, previous.metadata, field);
+    const metadata = custom || statusKeeps === 'metadata' ? kept() : { ...draft.metadata };
+    if (statusKeeps !== 'metadata') {
+      for (const field of statusKeeps) keep(metadata, previous.metadata, field);
+    }
     const { status: _, ...rest } = previous;
     const object: ApiObject = { ...own(rest), metadata };
     keep(object, draft, 'status');

@@ -37,6 +37,7 @@ const ADMISSION_POLICY = {
 
 export const MUTATING_ADMISSION_POLICY: BuiltinKind = {
   resource: 'admissionregistration.k8s.io/mutatingadmissionpolicies',
+  revalidatesName: 'object',
   ...ADMISSION_POLICY,
   columns: columns(count('Mutations', 'spec.mutations'), PARAM_KIND),
   warnings: staticNameWarnings,
@@ -44,6 +45,7 @@ export const MUTATING_ADMISSION_POLICY: BuiltinKind = {
 
 export const VALIDATING_ADMISSION_POLICY: BuiltinKind = {
   resource: 'admissionregistration.k8s.io/validatingadmissionpolicies',
+  revalidatesName: 'object',
   ...STATUS_ONLY,
   ...ADMISSION_POLICY,
   *validateInSteps(policy, previous) {

@@ -29,11 +29,13 @@ const POLICY_BINDING = {
 
 export const MUTATING_ADMISSION_POLICY_BINDING: BuiltinKind = {
   resource: 'admissionregistration.k8s.io/mutatingadmissionpolicybindings',
+  revalidatesName: 'object',
   ...POLICY_BINDING,
 };
 
 export const VALIDATING_ADMISSION_POLICY_BINDING: BuiltinKind = {
   resource: 'admissionregistration.k8s.io/validatingadmissionpolicybindings',
+  revalidatesName: 'object',
   ...POLICY_BINDING,
 };
 

@@ -30,12 +30,14 @@ const DEFAULTS = {
 
 export const MUTATING_WEBHOOK_CONFIGURATION: BuiltinKind = {
   resource: 'admissionregistration.k8s.io/mutatingwebhookconfigurations',
+  revalidatesName: 'object',
   ...TRAITS,
   defaults: { ...DEFAULTS, 'webhooks[].reinvocationPolicy': 'Never' },
 };
 
 export const VALIDATING_WEBHOOK_CONFIGURATION: BuiltinKind = {
   resource: 'admissionregistration.k8s.io/validatingwebhookconfigurations',
+  revalidatesName: 'object',
   ...TRAITS,
   defaults: DEFAULTS,
 };

@@ -5,6 +5,7 @@ import type { BuiltinKind } from '../shared/builtin-kind.ts';
 
 export const CONTROLLER_REVISION: BuiltinKind = {
   resource: 'apps/controllerrevisions',
+  revalidatesName: 'object',
   immutable: ['data'],
   validate: (revision, previous) => {
     revision.requireNonNegative('revision');

@@ -13,6 +13,7 @@ import type { BuiltinKind } from '../shared/builtin-kind.ts';
 
 export const CONFIG_MAP: BuiltinKind = {
   resource: 'configmaps',
+  revalidatesName: 'object',
   validate: validateConfigMap,
   validateUpdate: (next, previous) => requireUnchangedData(next, previous, ['data', 'binaryData']),
   columns: columns(

@@ -15,6 +15,7 @@ import {
 
 export const ENDPOINTS_KIND: BuiltinKind = {
   resource: 'endpoints',
+  revalidatesName: 'object',
   createOnUpdate: true,
   defaults: { 'subsets[].ports[].protocol': 'TCP' },
   deprecationWarning: 'v1 Endpoints is deprecated in v1.33+; use discovery.k8s.io/v1 EndpointSlice',

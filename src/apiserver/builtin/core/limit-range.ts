@@ -9,6 +9,7 @@ import type { BuiltinKind } from '../shared/builtin-kind.ts';
 
 export const LIMIT_RANGE: BuiltinKind = {
   resource: 'limitranges',
+  revalidatesName: 'object',
   createOnUpdate: true,
   defaults: { 'spec.limits': null },
   hooks: {

@@ -7,6 +7,7 @@ import type { BuiltinKind } from '../shared/builtin-kind.ts';
 
 export const NAMESPACE: BuiltinKind = {
   resource: 'namespaces',
+  revalidatesName: 'object',
   nameFormat: 'dns1123Label',
   selectableFields: {
     ...fieldsAt('status.phase'),

@@ -23,6 +23,7 @@ const wideNodeColumn = wide<MutableNode>;
 
 export const NODE: BuiltinKind = {
   resource: 'nodes',
+  revalidatesName: 'object',
   keepsStatus: true,
   selectableFields: {
     'spec.unschedulable': (node) => String(objectIn(node, 'spec')?.['unschedulable'] === true),

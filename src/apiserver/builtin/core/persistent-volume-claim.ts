@@ -22,6 +22,7 @@ import { annotationWarnings, claimWarnings } from '../shared/warnings.ts';
 
 export const PERSISTENT_VOLUME_CLAIM: BuiltinKind = {
   resource: 'persistentvolumeclaims',
+  revalidatesName: 'object',
   returnsDeleted: true,
   defaults: { 'spec.volumeMode': 'Filesystem', 'status.phase': 'Pending' },
   hooks: {

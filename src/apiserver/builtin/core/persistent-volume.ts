@@ -24,6 +24,7 @@ import { VOLUMES, annotationWarnings, nodeSelectorWarnings } from '../shared/war
 
 export const PERSISTENT_VOLUME: BuiltinKind = {
   resource: 'persistentvolumes',
+  revalidatesName: 'object',
   returnsDeleted: true,
   defaults: {
     'spec.persistentVolumeReclaimPolicy': 'Retain',

@@ -34,8 +34,9 @@ import type { BuiltinKind } from '../shared/builtin-kind.ts';
 
 export const POD: BuiltinKind = {
   resource: 'pods',
+  revalidatesName: 'object',
   tracksGeneration: true,
-  statusKeeps: ['ownerReferences'],
+  statusKeeps: ['deletionTimestamp', 'ownerReferences'],
   returnsDeleted: true,
   selectableFields: {
     ...fieldsAt('spec.nodeName', 'spec.restartPolicy', 'spec.schedulerName'),

@@ -18,6 +18,7 @@ import type { BuiltinKind } from '../shared/builtin-kind.ts';
 
 export const SECRET: BuiltinKind = {
   resource: 'secrets',
+  revalidatesName: 'object',
   selectableFields: fieldsAt('type'),
   hooks: { applyDefaults: applySecretDefaults },
   validate: validateSecret,

@@ -4,6 +4,7 @@ import { annotationWarnings } from '../shared/warnings.ts';
 
 export const SERVICE_ACCOUNT: BuiltinKind = {
   resource: 'serviceaccounts',
+  revalidatesName: 'object',
   returnsDeleted: true,
   columns: columns(),
   warnings: (account, previous) =>

@@ -23,6 +23,7 @@ import { addressWarnings } from '../shared/warnings.ts';
 
 export const ENDPOINT_SLICE: BuiltinKind = {
   resource: 'discovery.k8s.io/endpointslices',
+  revalidatesName: 'object',
   tracksGeneration: true,
   defaults: { 'ports[].name': '', 'ports[].protocol': 'TCP' },
   immutable: ['addressType'],

@@ -1,5 +1,6 @@
 import { objectIn, textIn } from '../../../util/json-value.ts';
 import { equalJson } from '../../../api/equal.ts';
+import { namePrefixProblems } from '../../../api/object-names.ts';
 import { CheckedObject } from '../../objects/checked-object.ts';
 import { fieldsAt } from '../../objects/field-path.ts';
 import type { StoredObject } from '../../objects/resource-definition.ts';
@@ -37,6 +38,11 @@ export const EVENTS_EVENT: BuiltinKind = {
     validateEvent(new CheckedObject(stored, '', event.errors), 'reportingController');
     if (!previous) {
       const metadata = event.in('metadata');
+      const { generateName } = stored.metadata;
+      if (generateName) {
+        const format = 'dns1123Subdomain';
+        metadata.problems('generateName', namePrefixProblems(generateName, format));
+      }
       metadata.requireFormat('name', 'dns1123Subdomain');
     }
     if (!equalJson(event.value['series'], previous?.['series'])) validateSeries(event);

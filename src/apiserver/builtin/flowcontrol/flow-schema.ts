@@ -11,6 +11,7 @@ import { conditionOfType } from '../shared/cells.ts';
 export const FLOW_SCHEMA: BuiltinKind = {
   resource: 'flowcontrol.apiserver.k8s.io/flowschemas',
   tracksGeneration: true,
+  statusKeeps: 'metadata',
   defaults: { 'spec.matchingPrecedence': 1000 },
   validate,
   columns: [

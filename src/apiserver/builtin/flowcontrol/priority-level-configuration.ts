@@ -7,7 +7,9 @@ import type { BuiltinKind } from '../shared/builtin-kind.ts';
 
 export const PRIORITY_LEVEL_CONFIGURATION: BuiltinKind = {
   resource: 'flowcontrol.apiserver.k8s.io/prioritylevelconfigurations',
+  revalidatesName: 'object',
   tracksGeneration: true,
+  statusKeeps: 'metadata',
   defaults: {
     ...defaultsAt('spec.exempt', { nominalConcurrencyShares: 0, lendablePercent: 0 }),
     ...defaultsAt('spec.limited', { nominalConcurrencyShares: 30, lendablePercent: 0 }),

@@ -7,6 +7,7 @@ import { requireDomainPath } from '../shared/domain-names.ts';
 
 export const INGRESS_CLASS: BuiltinKind = {
   resource: 'networking.k8s.io/ingressclasses',
+  revalidatesName: 'object',
   tracksGeneration: true,
   defaults: { 'spec.parameters.scope': 'Cluster' },
   immutable: ['spec.controller'],

@@ -9,6 +9,7 @@ import { loadBalancerWarnings } from '../shared/warnings.ts';
 
 export const INGRESS: BuiltinKind = {
   resource: 'networking.k8s.io/ingresses',
+  revalidatesName: 'object',
   tracksGeneration: true,
   validate: validateIngress,
   columns: columns(

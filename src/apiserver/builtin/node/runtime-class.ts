@@ -8,6 +8,7 @@ import { NODE_LABELS } from '../shared/warnings.ts';
 
 export const RUNTIME_CLASS: BuiltinKind = {
   resource: 'node.k8s.io/runtimeclasses',
+  revalidatesName: 'object',
   createOnUpdate: true,
   unconditionalUpdate: false,
   immutable: ['handler'],

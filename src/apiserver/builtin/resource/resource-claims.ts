@@ -9,6 +9,7 @@ import { STATUS_ONLY } from '../shared/builtin-kind.ts';
 
 export const RESOURCE_CLAIM: BuiltinKind = {
   resource: 'resource.k8s.io/resourceclaims',
+  revalidatesName: 'object',
   ...STATUS_ONLY,
   returnsDeleted: true,
   immutable: ['spec'],
@@ -41,6 +42,7 @@ export const RESOURCE_CLAIM: BuiltinKind = {
 
 export const RESOURCE_CLAIM_TEMPLATE: BuiltinKind = {
   resource: 'resource.k8s.io/resourceclaimtemplates',
+  revalidatesName: 'object',
   returnsDeleted: true,
   immutable: ['spec'],
   hooks: {

@@ -39,6 +39,7 @@ export interface KindTraits extends Partial<
     | 'orphansDependents'
     | 'ownsNothing'
     | 'returnsDeleted'
+    | 'revalidatesName'
     | 'review'
     | 'rowConditions'
     | 'selectableFields'
@@ -85,5 +86,12 @@ export interface KindTraits extends Partial<
 
 /** Kinds whose status cannot be written together with metadata. */
 export const STATUS_ONLY = {
-  statusKeeps: ['labels', 'annotations', 'finalizers', 'ownerReferences'],
+  statusKeeps: [
+    'deletionTimestamp',
+    'selfLink',
+    'labels',
+    'annotations',
+    'finalizers',
+    'ownerReferences',
+  ],
 } as const satisfies KindTraits;

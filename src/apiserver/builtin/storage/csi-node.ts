@@ -5,11 +5,14 @@ import type { CheckedObject } from '../../objects/checked-object.ts';
 import type { StoredObject } from '../../objects/resource-definition.ts';
 import { columns, count } from '../../table/column.ts';
 import { requireDriverName } from '../pods/volume-sources.ts';
+import { STATUS_ONLY } from '../shared/builtin-kind.ts';
 import type { BuiltinKind } from '../shared/builtin-kind.ts';
 import { qualifiedNameProblems } from '../../../api/object-names.ts';
 
 export const CSI_NODE: BuiltinKind = {
   resource: 'storage.k8s.io/csinodes',
+  revalidatesName: 'object',
+  ...STATUS_ONLY,
   returnsDeleted: true,
   unconditionalUpdate: false,
   defaults: { 'spec.drivers': [] },

@@ -7,6 +7,7 @@ import { NODE_LABELS, nodeLabelWarnings } from '../shared/warnings.ts';
 
 export const CSI_STORAGE_CAPACITY: BuiltinKind = {
   resource: 'storage.k8s.io/csistoragecapacities',
+  revalidatesName: 'object',
   unconditionalUpdate: false,
   immutable: ['nodeTopology', 'storageClassName'],
   validate: (object) => {

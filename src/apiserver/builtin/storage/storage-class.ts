@@ -10,6 +10,7 @@ import { validateDriverAndParameters } from './class-parameters.ts';
 
 export const STORAGE_CLASS: BuiltinKind = {
   resource: 'storage.k8s.io/storageclasses',
+  revalidatesName: 'object',
   returnsDeleted: true,
   defaults: { reclaimPolicy: 'Delete', volumeBindingMode: 'Immediate' },
   immutable: ['parameters', 'provisioner', 'reclaimPolicy', 'volumeBindingMode'],

@@ -8,6 +8,7 @@ const NAME = 'persistentVolumeName';
 
 export const VOLUME_ATTACHMENT: BuiltinKind = {
   resource: 'storage.k8s.io/volumeattachments',
+  revalidatesName: 'object and status',
   ...STATUS_ONLY,
   returnsDeleted: true,
   unconditionalUpdate: false,

@@ -6,6 +6,7 @@ import { validateDriverAndParameters } from './class-parameters.ts';
 
 export const VOLUME_ATTRIBUTES_CLASS: BuiltinKind = {
   resource: 'storage.k8s.io/volumeattributesclasses',
+  revalidatesName: 'object',
   returnsDeleted: true,
   immutable: ['driverName'],
   validate: (object, previous) => {

@@ -23,7 +23,7 @@ function problems(change: Partial<ObjectMeta>): string[] {
 
 function changeProblems(next: ObjectMeta, previous: ObjectMeta): string[] {
   const kind = { namespaced: true, group: '' };
-  return validateMetadataUpdate(next, previous, kind).errors.map(formatFieldError);
+  return validateMetadataUpdate(next, previous, kind, undefined).errors.map(formatFieldError);
 }
 
 describe('names', () => {
