@@ -63,12 +63,17 @@ const separateDescriptions: Plugin = {
       return { contents, loader: 'js' };
     }),
 };
+/**
+ * Identifiers are not minified, because logs, stack traces and profiles contain names of classes and functions. The option
+ * `keepNames` would define them at run time, for a closure at each of its calls.
+ */
 const common = {
   absWorkingDir: root,
   bundle: true,
   platform: 'node',
   target: 'node22.19',
-  minify: true,
+  minifyWhitespace: true,
+  minifySyntax: true,
   legalComments: 'none',
   logLevel: 'warning',
 } satisfies BuildOptions;
@@ -85,8 +90,6 @@ const { metafile } = await build({
   entryPoints: ['src/cli/crd-controller.ts'],
   outfile: program,
   format: 'cjs',
-  // Logs and stack traces contain names of classes and functions.
-  keepNames: true,
   sourcemap: 'external',
   sourcesContent: false,
   metafile: true,
