@@ -1,5 +1,5 @@
 import assert from 'node:assert/strict';
-import { existsSync, readFileSync, writeFileSync } from 'node:fs';
+import { existsSync, readFileSync, statSync, writeFileSync } from 'node:fs';
 import { describe, it } from 'node:test';
 import { CONFIG_MAPS, SECRETS } from '../../../src/api/builtin.ts';
 import { controllerReference, isControlledBy } from '../../../src/api/metadata.ts';
@@ -158,6 +158,7 @@ describe('A recording file', () => {
   it('counts the lines that a slow disk loses, and starts again with all objects', async () => {
     const path = at('gap');
     let starts = 0;
+    const listeners = process.listenerCount('exit');
     const file = new RecordingFile({
       path,
       maxBytes: Infinity,
@@ -170,6 +171,8 @@ describe('A recording file', () => {
     await file.open();
     for (let line = 0; line < 10; line++) file.write(`${line} ${'x'.repeat(1024 * 1024)}`);
     await file.close();
+    assert.equal(process.listenerCount('exit'), listeners);
+    assert.equal(statSync(path).mode & 0o777, 0o600);
     const lines = linesOfFile(path).map((line) => line.slice(0, 10).trimEnd());
     assert.deepEqual(lines.slice(0, 2), ['header', '0 xxxxxxxx']);
     assert.deepEqual(lines.slice(-3), ['6 xxxxxxxx', 'lost 3', 'objects 1']);

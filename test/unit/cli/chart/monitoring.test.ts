@@ -30,6 +30,8 @@ function assertNoOverlap(panels: readonly Panel[]): void {
 test('the monitoring of the bundled program is that of its installation', () => {
   const own = monitoringOf('crd-controller', [], ownManifests());
   assert.equal(own.dashboard, dashboardText());
+  const other = monitoringOf('a-program-with-a-name-of-more-than-40-letters', [], ownManifests());
+  assert.equal(JSON.parse(other.dashboard).uid.length, 40, 'as Grafana requires');
 });
 
 for (const metrics of [[], METRICS.slice(0, 3), METRICS]) {
@@ -63,8 +65,10 @@ for (const metrics of [[], METRICS.slice(0, 3), METRICS]) {
 
 test('a panel has the query, the legend and the unit of its metric', () => {
   const { dashboard: text } = monitoringOf('backup-operator', METRICS, ownManifests());
-  const { panels }: { panels: (Panel & { fieldConfig: { defaults: { unit: string } } })[] } =
-    JSON.parse(text);
+  interface Field {
+    readonly fieldConfig: { readonly defaults: { readonly unit: string; readonly min?: number } };
+  }
+  const { panels }: { readonly panels: readonly (Panel & Field)[] } = JSON.parse(text);
   const selector = '{job=~"$job", namespace=~"$namespace"}';
   const found = METRICS.map(({ name }) => {
     const { targets = [], fieldConfig } = panels.find((panel) => panel.title === name)!;
@@ -74,17 +78,25 @@ test('a panel has the query, the legend and the unit of its metric', () => {
       last?.expr.replaceAll(selector, ''),
       last?.legendFormat,
       fieldConfig.defaults.unit,
+      fieldConfig.defaults.min,
     ];
   });
   assert.deepEqual(found, [
-    ['A', 'sum by (result) (rate(backup_runs_total[$__rate_interval]))', '{{result}}', 'ops'],
-    ['A', 'sum(rate(backup_sent_bytes_total[$__rate_interval]))', 'backup_sent_bytes_total', 'Bps'],
-    ['A', 'max by (pod, tier) (backup_size_bytes)', '{{pod}} {{tier}}', 'bytes'],
+    ['A', 'sum by (result) (rate(backup_runs_total[$__rate_interval]))', '{{result}}', 'ops', 0],
+    [
+      'A',
+      'sum(rate(backup_sent_bytes_total[$__rate_interval]))',
+      'backup_sent_bytes_total',
+      'Bps',
+      0,
+    ],
+    ['A', 'max by (pod, tier) (backup_size_bytes)', '{{pod}} {{tier}}', 'bytes', undefined],
     [
       'C',
       'histogram_quantile(0.99, sum by (le) (rate(backup_duration_seconds_bucket[$__rate_interval])))',
       'p99',
       's',
+      0,
     ],
   ]);
 });

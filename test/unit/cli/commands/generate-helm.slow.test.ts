@@ -55,6 +55,11 @@ export const program = {
         return new Controller(kit, { name: 'sites', kind: 'StaticSite', sync: async () => ({}) });
       },
     },
+    zones: {
+      resource: { ...STATIC_SITES, namespaced: false },
+      isOnByDefault: false,
+      build: (kit) => new Controller(kit, { name: 'zones', kind: 'Zone', sync: async () => ({}) }),
+    },
   },
 };`;
 
@@ -63,7 +68,9 @@ test('generate helm writes the chart of a program, and replaces what it wrote', 
   const module = write('program.mjs', MODULE);
   assert.equal(await helm([module]), 0);
   assert.equal(parse(read('chart/Chart.yaml')).appVersion, '1.2.3');
-  assert.equal(parse(read('chart/values.yaml')).image.tag, '0.1.0', 'as in the Deployment');
+  const { image, webhooks, namespaces } = parse(read('chart/values.yaml'));
+  // As in the Deployment and by default.
+  assert.deepEqual([image.tag, webhooks.enabled, namespaces], ['0.1.0', true, []]);
   assert.match(read('chart/files/dashboard.json'), /site_builds_total/);
   assert.match(
     read('chart/templates/webhook/webhooks.yaml'),
@@ -76,6 +83,7 @@ test('generate helm writes the chart of a program, and replaces what it wrote', 
     read('deploy/manager/deployment.yaml').replace('replicas: 2', 'replicas: 3'),
   );
   write('chart/templates/crds/old.yaml', '# of an earlier version');
+  write('chart/README.md', 'mine');
   lines.length = 0;
   assert.equal(await helm([module], { check: true }), 1);
   assert.deepEqual(
@@ -130,6 +138,7 @@ test('generate dashboard writes a component with the metrics of a program', asyn
   const { resources, configMapGenerator } = parse(read('deploy/monitoring/kustomization.yaml'));
   for (const file of [...resources, ...configMapGenerator[0].files])
     assert.match(read(`deploy/monitoring/${file}`), /static-site-controller/);
+  assert.equal(configMapGenerator[0].namespace, 'static-site-controller-system');
   assert.match(read('deploy/monitoring/static-site-controller.json'), /site_builds_total/);
   assert.equal(await dashboard([module], true), 0);
   lines.length = 0;

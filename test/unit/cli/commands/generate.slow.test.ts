@@ -1,7 +1,16 @@
 import assert from 'node:assert/strict';
-import { mkdirSync, mkdtempSync, readdirSync, readFileSync, rmSync, writeFileSync } from 'node:fs';
+import { getEventListeners } from 'node:events';
+import {
+  existsSync,
+  mkdirSync,
+  mkdtempSync,
+  readdirSync,
+  readFileSync,
+  rmSync,
+  writeFileSync,
+} from 'node:fs';
 import { tmpdir } from 'node:os';
-import { join } from 'node:path';
+import { basename, join } from 'node:path';
 import { test } from 'node:test';
 import type { TestContext } from 'node:test';
 import { parse } from 'yaml';
@@ -191,15 +200,25 @@ function newRoles(context: TestContext) {
   const { folder, write } = newProject(context);
   const lines: string[] = [];
   const print = (line: string) => lines.push(line);
+  const stop = new AbortController();
   return {
     lines,
+    stop,
     file: write('role.yaml', ROLE),
     /** Runs the command with a script as the tests. */
     run: (script: string, check = false, limitMs = 60_000) =>
       generateRbac(
         [],
         { check, 'test-timeout': limitMs },
-        { print, warn: print, environment: process.env, signal: new AbortController().signal },
+        {
+          print,
+          warn: (line) => {
+            print(line);
+            if (line === 'aborts') stop.abort(new Error('stopped'));
+          },
+          environment: { ...process.env, FORCE_COLOR: '1' },
+          signal: stop.signal,
+        },
         [process.execPath, '--input-type=module', '-e', script],
       ),
     /** Returns a script that records permissions as the tests of one process do. */
@@ -246,13 +265,21 @@ test('generate rbac runs the tests with all permissions', async (context) => {
 });
 
 test('generate rbac writes nothing if a test fails, or no test verifies a role', async (context) => {
-  const { file, lines, observing, run } = newRoles(context);
-  assert.equal(await run(`${observing('a', ['get pods'])} console.log('why'); process.exit(1)`), 1);
-  assert.match(lines.join('\n'), /^why\nThe tests failed/);
-  assert.equal(await run(`console.log('starts'); setInterval(() => 0, 1000)`, false, 1500), 1);
+  const { file, lines, observing, run, stop } = newRoles(context);
+  const variables = ['NO_COLOR', 'FORCE_COLOR', 'CRD_CONTROLLER_OBSERVED_ROLES'];
+  const why = `console.log(${variables.map((name) => `process.env.${name}`).join()});`;
+  assert.equal(await run(`${observing('a', ['get pods'])} ${why} process.exit(1)`), 1);
+  const [, folder = ''] = /^1 undefined (.*)\nThe tests failed/.exec(lines.join('\n')) ?? [];
+  assert.deepEqual([basename(folder).slice(0, 14), existsSync(folder)], ['observed-roles', false]);
+  /** Prints in a process below that of the tests, which runs without end. */
+  const endless = (line: string) =>
+    `process.getBuiltinModule('child_process').spawnSync(process.execPath, ['-e', "console.log('${line}'); setInterval(() => 0, 1000)"], { stdio: 'inherit' })`;
+  assert.equal(await run(endless('starts'), false, 1500), 1);
   assert.match(lines.join('\n'), /starts\nThe tests took longer than 1\.5s/);
+  await assert.rejects(run(endless('aborts')), /stopped/);
+  assert.equal(getEventListeners(stop.signal, 'abort').length, 0);
   assert.equal(readFileSync(file, 'utf8'), ROLE);
-  await assert.rejects(run(''), /^UsageError: No test called verify\(\)/);
+  await assert.rejects(newRoles(context).run(''), /^UsageError: No test called verify\(\)/);
 });
 
 test('generate manifests prints or writes the kustomization of a program', async (context) => {

@@ -627,6 +627,7 @@ test('--update merges the changes since the version that wrote the project', asy
   };
   age('src/dev.ts', (text) => text.replace('systemClock,\n', ''));
   age('src/main.ts', (text) => `${text}// former\n`);
+  age('package.json', (text) => text.replace(/("crd-controller": )".*?"/, '$1"^0.0.1"'));
   age('src/program.ts', (text) => `// former\n${text}`);
   age('test/cluster.ts', (text) => text.replace('new FakeClock()', 'formerClock()'));
   base.delete('AGENTS.md');
@@ -636,6 +637,7 @@ test('--update merges the changes since the version that wrote the project', asy
     recordText({ version: '0.0.1', steps: record.steps, files: base }),
   );
   edit('src/dev.ts', (text) => `${text}// mine\n`);
+  edit('package.json', (text) => text.replace('^0.0.1', '^0.0.2'));
   edit('src/controllers/route.ts', (text) => `${text}// mine\n`);
   edit('test/cluster.ts', (text) => text.replace('formerClock()', 'myClock()'));
   rmSync(join(dir, 'samples/route.yaml'));
@@ -665,7 +667,8 @@ test('--update merges the changes since the version that wrote the project', asy
     assert.equal(read(path), record.files.get(path), path);
   assert.match(read('test/cluster.ts'), /^<<<<<<< yours\n.*myClock.*\n=======\n.*FakeClock/m);
   assert.match(read('src/controllers/route.ts'), /mine/);
-  assert.deepEqual((await readRecord(dir))?.files, record.files);
+  const next = new Map(record.files).set('package.json', read('package.json'));
+  assert.deepEqual((await readRecord(dir))?.files, next);
 
   await assert.rejects(
     run([], { update: true }),
