@@ -110,7 +110,8 @@ test('the namespace of the manifests is that of the release, whatever its name',
 
 test('a Role of a controller is in the watched namespaces, otherwise in its own', () => {
   const file = 'rbac/controllers/static-site.yaml';
-  const namespaces = ['static-site-controller-system', 'shared'].map((namespace) => {
+  const given = ['static-site-controller-system', 'my-static-site-controller-system'];
+  const namespaces = given.map((namespace) => {
     const role = `kind: Role\nmetadata: { name: a, namespace: ${namespace} }\n`;
     const read: ChartSource['read'] = (path) => (path === file ? role : SOURCE.read(path));
     const text = chartFiles({ ...SOURCE, read }).get(`templates/${file}`) ?? '';
@@ -118,7 +119,7 @@ test('a Role of a controller is in the watched namespaces, otherwise in its own'
   });
   assert.deepEqual(namespaces, [
     '{{ $namespace | default $.Release.Namespace }}',
-    '{{ $namespace | default "shared" }}',
+    '{{ $namespace | default "my-static-site-controller-system" }}',
   ]);
 });
 

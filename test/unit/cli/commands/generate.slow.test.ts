@@ -276,8 +276,10 @@ test('generate rbac writes nothing if a test fails, or no test verifies a role',
     `process.getBuiltinModule('child_process').spawnSync(process.execPath, ['-e', "console.log('${line}'); setInterval(() => 0, 1000)"], { stdio: 'inherit' })`;
   assert.equal(await run(endless('starts'), false, 1500), 1);
   assert.match(lines.join('\n'), /starts\nThe tests took longer than 1\.5s/);
+  const timers = () => process.getActiveResourcesInfo().filter((each) => each === 'Timeout').length;
+  const before = timers();
   await assert.rejects(run(endless('aborts')), /stopped/);
-  assert.equal(getEventListeners(stop.signal, 'abort').length, 0);
+  assert.deepEqual([getEventListeners(stop.signal, 'abort').length, timers()], [0, before]);
   assert.equal(readFileSync(file, 'utf8'), ROLE);
   await assert.rejects(newRoles(context).run(''), /^UsageError: No test called verify\(\)/);
 });

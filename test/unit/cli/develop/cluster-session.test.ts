@@ -29,6 +29,12 @@ const SITES = s.customResource({
   spec: s.object({ text: s.string() }),
   otherVersions: [OLD],
 });
+const { spec } = SITES.definition;
+/** With the stored version, which needs no conversion, behind the other one. */
+const DEFINITION = {
+  ...SITES.definition,
+  spec: { ...spec, versions: spec.versions.toReversed() },
+};
 const NAME = { name: 'sites.example.com' };
 const { certificatePem: AUTHORITY } = await createCertificateAuthority({ commonName: 'test' });
 const URL_OF_PROGRAM = 'https://127.0.0.1:9443';
@@ -53,7 +59,7 @@ function newCluster() {
     new ClusterSession({
       client,
       program: 'site-controller',
-      definitions: [SITES.definition],
+      definitions: [DEFINITION],
       webhooks: webhooks.entries(),
       endpoint: { url: URL_OF_PROGRAM, authority: AUTHORITY },
       print: (line) => lines.push(line.trim()),
@@ -132,11 +138,8 @@ describe('A session in a cluster', () => {
 
   it('keeps a CRD that existed, with its former conversion', async () => {
     const { client, lines, newSession, names } = newCluster();
-    const { spec } = SITES.definition;
-    await client.create(CUSTOM_RESOURCE_DEFINITIONS, {
-      ...SITES.definition,
-      spec: { ...spec, conversion: FORMER },
-    });
+    const former = { ...DEFINITION, spec: { ...DEFINITION.spec, conversion: FORMER } };
+    await client.create(CUSTOM_RESOURCE_DEFINITIONS, former);
     for (const session of [newSession(), newSession()]) await session.start();
     lines.length = 0;
     await newSession().end();
