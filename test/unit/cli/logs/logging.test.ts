@@ -68,46 +68,10 @@ test('does not read the stack for lines that are not written', (context) => {
 });
 
 describe('fields', () => {
-  test('are in the order: error, name, fields of the logger, fields of the line', () => {
-    const lines: string[] = [];
-    logTo(lines)
-      .with({ controller: 'count' })
-      .named('a')
-      .named('b')
-      .error(new Error('outer', { cause: new Error('inner') }), 'Error syncing', { attempt: 7 });
-    assert.deepEqual(lines, [
-      '"Error syncing" err="outer: inner" logger="a.b" controller="count" attempt=7\n',
-    ]);
-  });
-
-  test('with the same key: the last one wins, at its position', () => {
-    const lines: string[] = [];
-    const log = logTo(lines).with({ a: 1, b: 2 });
-    log.with({ a: 3 }).info('m', { b: 4 });
-    log.info('m', { a: 5 });
-    assert.deepEqual(lines, ['"m" a=3 b=4\n', '"m" b=2 a=5\n']);
-  });
-
-  test('with the same key and value: the first one is kept', () => {
-    const lines: string[] = [];
-    logTo(lines)
-      .with({ a: [1], b: 2 })
-      .info('m', { c: 3, a: [1] });
-    assert.deepEqual(lines, ['"m" a=[1] b=2 c=3\n']);
-  });
-
   test('without a value are omitted', () => {
     const lines: string[] = [];
     logTo(lines).info('m', { a: undefined, b: null });
     assert.deepEqual(lines, ['"m" b=null\n']);
-  });
-
-  test('can have names of members of Object', () => {
-    const lines: string[] = [];
-    logTo(lines).info('m', { ['__proto__']: 1, constructor: 2 });
-    logTo(lines, { format: 'json' }).info('m', { ['__proto__']: 1 });
-    assert.equal(lines[0], '"m" __proto__=1 constructor=2\n');
-    assert.match(lines[1] ?? '', /"__proto__":1/);
   });
 });
 
@@ -182,16 +146,6 @@ describe('JSON', () => {
     // Ten, and the summary at the end of the process.
     assert.deepEqual(write(true), [12, 1]);
     assert.deepEqual(write(false), [0, 13]);
-  });
-
-  test('prefixes a field that has a reserved name', () => {
-    const lines: string[] = [];
-    logTo(lines, { format: 'json' }).info('real', { msg: 'field', v: 9 });
-    const line: unknown = JSON.parse(lines[0] ?? '');
-    assert.ok(typeof line === 'object' && line && 'msg' in line && '_msg' in line && 'v' in line);
-    assert.equal(line.msg, 'real');
-    assert.equal(line._msg, 'field');
-    assert.equal(line.v, 0);
   });
 });
 
