@@ -40,17 +40,6 @@ function unescape(text: string, work: Work): string {
   return text.replace(/\\([ntr\\])/g, (_, name: string) => ESCAPED[name] ?? '');
 }
 
-/** Returns the output of `date`, which has the format `+%s` or none. */
-export function dateOutput([format = '']: readonly string[], nowMs: number): string {
-  if (format === '+%s') return `${Math.floor(nowMs / 1000)}\n`;
-  const date = new Date(nowMs);
-  const day = date.toUTCString().slice(0, 3);
-  const month = date.toUTCString().slice(8, 11);
-  const time = date.toISOString().slice(11, 19);
-  const number = String(date.getUTCDate()).padStart(2);
-  return `${day} ${month} ${number} ${time} UTC ${date.getUTCFullYear()}\n`;
-}
-
 /** The files that `test` can see, and the folder of relative paths. */
 interface TestedFiles {
   readonly files: ContainerFiles;

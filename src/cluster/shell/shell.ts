@@ -1,6 +1,7 @@
 import { absolutePath, FileError } from './container-files.ts';
 import type { ContainerFiles } from './container-files.ts';
-import { dateOutput, echoOutput, printfOutput, testExpression } from './shell-builtins.ts';
+import { runDate } from './date.ts';
+import { echoOutput, printfOutput, testExpression } from './shell-builtins.ts';
 import { durationMs, evaluate, sequence } from './shell-numbers.ts';
 import { parseLines, parseScript } from './shell-parser.ts';
 import type { ShellCommand, Script, Word, WordPart } from './shell-parser.ts';
@@ -124,8 +125,7 @@ class Shell {
         yield this.#output(printfOutput(args, this.#work));
         return 0;
       case 'date':
-        yield this.#output(dateOutput(args, this.#nowMs));
-        return 0;
+        return yield* this.#date(args);
       case 'seq':
         yield this.#output(this.#sequence(args));
         return 0;
@@ -162,6 +162,17 @@ class Shell {
       default:
         return yield* this.#other(name, args);
     }
+  }
+
+  *#date(args: readonly string[]): Steps {
+    this.#work(args.join(' ').length);
+    const result = runDate(args, this.#nowMs);
+    if ('error' in result) {
+      yield { kind: 'error', text: result.error };
+      return 1;
+    }
+    yield this.#output(result.output);
+    return 0;
   }
 
   /** Runs a command of the session. */

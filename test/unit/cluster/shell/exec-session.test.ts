@@ -70,6 +70,23 @@ describe('A command in a container', () => {
     }
   });
 
+  it('formats the time as date does, in UTC', async () => {
+    const clock = new FakeClock(Date.UTC(2024, 2, 5, 6, 7, 8, 9));
+    for (const [args, out, err, code] of [
+      ['', 'Tue Mar  5 06:07:08 UTC 2024\n', '', 0],
+      ['-u +%FT%TZ', '2024-03-05T06:07:08Z\n', '', 0],
+      ['-Iseconds', '2024-03-05T06:07:08+00:00\n', '', 0],
+      ['-R', 'Tue, 05 Mar 2024 06:07:08 +0000\n', '', 0],
+      ["'+%s %N %j %u %y %e%%'", '1709618828 009000000 065 2 24  5%\n', '', 0],
+      ['foo', '', "date: invalid date 'foo'\n", 1],
+    ] as const) {
+      const result = await sh(`date ${args}`, { clock });
+      assert.deepEqual([result.out, result.err, result.code], [out, err, code], args);
+    }
+    const unknown = await sh('date -d tomorrow', { clock });
+    assert.deepEqual([unknown.out, unknown.code], ['', 2]);
+  });
+
   it('waits, and ends with its container', async () => {
     const clock = new FakeClock();
     const waiting = sh('sleep 5; date +%s', { clock });
