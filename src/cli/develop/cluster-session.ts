@@ -12,6 +12,7 @@ import type {
 } from '../../api/builtin.ts';
 import { isApiError } from '../../api/api-error.ts';
 import type { Draft, KubernetesObject } from '../../api/object.ts';
+import { objectPath } from '../../api/resource.ts';
 import type { Resource } from '../../api/resource.ts';
 import type { Client } from '../../client/client.ts';
 import { isRecord } from '../../util/values.ts';
@@ -31,6 +32,9 @@ const WEBHOOK_KINDS: readonly Resource[] = [
   VALIDATING_ADMISSION_POLICIES,
   VALIDATING_ADMISSION_POLICY_BINDINGS,
 ];
+
+/** Those that call a server. */
+const WEBHOOK_CONFIGURATIONS = WEBHOOK_KINDS.slice(0, 2);
 
 /** Where an API server calls the webhooks. */
 export interface WebhookEndpoint {
@@ -57,6 +61,8 @@ interface Change {
   readonly resource: Resource;
   readonly body: Draft<KubernetesObject>;
   readonly line: string;
+  /** A merge patch before the apply, which removes no field of another manager. */
+  readonly first?: object | undefined;
 }
 
 /** The objects that a program needs in a cluster while it runs on the machine of its author. */
@@ -98,10 +104,25 @@ export class ClusterSession {
       } else print(`  leave ${titleOf(object)}: it has another owner`);
     }
     for (const { line } of changes) print(`  ${line}`);
-    for (const { resource, body } of changes) {
+    await this.#warnOfInstallation();
+    for (const { resource, body, first } of changes) {
       const options = { fieldManager: MANAGER };
+      const at = { name: nameOf(body) };
+      if (first) await client.patch(resource, at, { type: 'merge', body: first }, options);
       const patch = { type: 'apply', body, force: true } as const;
-      await client.patch(resource, { name: nameOf(body) }, patch, options);
+      await client.patch(resource, at, patch, options);
+    }
+  }
+
+  /** Prints which webhooks of an installation the API server calls, too. */
+  async #warnOfInstallation(): Promise<void> {
+    const { client, program, print } = this.#options;
+    for (const { kind } of this.#others) {
+      const resource = WEBHOOK_CONFIGURATIONS.find((each) => each.kind === kind);
+      if (!resource || !(await existing(client, resource, program))) continue;
+      print(
+        `  ${kind} ${program} is that of the installation, and stays: without its Pods, requests fail. To delete it: kubectl delete ${kind.toLowerCase()} ${program}`,
+      );
     }
   }
 
@@ -116,18 +137,22 @@ export class ClusterSession {
       return { resource, body: labelled(definition), line };
     }
     const { annotations = {} } = present.metadata;
-    const former =
-      annotations[FORMER_CONVERSION] ?? JSON.stringify(present.spec.conversion ?? NO_CONVERSION);
+    const { conversion = NO_CONVERSION } = present.spec;
+    const former = annotations[FORMER_CONVERSION] ?? JSON.stringify(conversion);
     const isConverted = definition.spec?.conversion?.strategy === 'Webhook';
+    const added = isConverted ? { [FORMER_CONVERSION]: former } : {};
     const metadata = {
       ...definition.metadata,
-      annotations: {
-        ...definition.metadata.annotations,
-        ...(isConverted && { [FORMER_CONVERSION]: former }),
-      },
+      annotations: { ...definition.metadata.annotations, ...added },
     };
+    // A Service, as an installation has it, would stay beside the URL.
+    const first = isConverted &&
+      conversion.webhook?.clientConfig?.service && {
+        metadata: { annotations: added },
+        spec: { conversion: { strategy: 'None', webhook: null } },
+      };
     const line = `update ${title}: it exists, and stays with the schemas of deploy/crds`;
-    return { resource, body: { ...definition, metadata }, line };
+    return { resource, body: { ...definition, metadata }, line, first: first || undefined };
   }
 
   /** Removes what the session added, and prints what stays and why. */
@@ -143,7 +168,7 @@ export class ClusterSession {
       const present = await existing(client, CUSTOM_RESOURCE_DEFINITIONS, name);
       if (!present) continue;
       // First, because a list can need the conversion, and the program no longer serves it.
-      const restored = await this.#restoreConversion(present);
+      const restored = await this.#restore(present);
       const isUsed = await hasObjects(client, present);
       if (isOwn(present) && !isUsed) await this.#remove(CUSTOM_RESOURCE_DEFINITIONS, present);
       else {
@@ -153,18 +178,30 @@ export class ClusterSession {
     }
   }
 
-  /** Gives a CRD the conversion that it had before, because the program no longer serves that of the session. */
-  async #restoreConversion(crd: CustomResourceDefinition): Promise<string[]> {
-    const url = crd.spec.conversion?.webhook?.clientConfig?.url;
+  /**
+   * Gives a CRD the conversion that it had before, because the program no longer serves that of the session, and leaves its
+   * fields to other managers, whose next apply would be a conflict.
+   */
+  async #restore({ metadata }: CustomResourceDefinition): Promise<string[]> {
     const { endpoint, client } = this.#options;
-    if (!endpoint || !url?.startsWith(`${endpoint.url}/`)) return [];
+    // Typed reads omit managedFields.
+    const path = objectPath(CUSTOM_RESOURCE_DEFINITIONS, metadata);
+    const crd = (await client.raw({ path })) as CustomResourceDefinition;
+    const url = crd.spec.conversion?.webhook?.clientConfig?.url;
+    const isReached = endpoint !== undefined && url?.startsWith(`${endpoint.url}/`) === true;
     const { [FORMER_CONVERSION]: former, ...annotations } = crd.metadata.annotations ?? {};
     const conversion: CustomResourceConversion = former ? JSON.parse(former) : NO_CONVERSION;
+    const managedFields = crd.metadata.managedFields?.filter(({ manager }) => manager !== MANAGER);
     await client.update(CUSTOM_RESOURCE_DEFINITIONS, {
       ...crd,
-      metadata: { ...crd.metadata, annotations },
-      spec: { ...crd.spec, conversion },
+      metadata: {
+        ...crd.metadata,
+        managedFields,
+        ...(isReached && { annotations }),
+      },
+      ...(isReached && { spec: { ...crd.spec, conversion } }),
     });
+    if (!isReached) return [];
     return [former ? 'it has its former conversion again' : 'it has no conversion'];
   }
 

@@ -152,6 +152,48 @@ describe('A session in a cluster', () => {
     assert.deepEqual([restored.conversion, metadata.annotations], [FORMER, undefined]);
   });
 
+  it('leaves an installation as it was, whose next apply has no conflict', async () => {
+    const { client, lines, newSession, conversion } = newCluster();
+    const service = { namespace: 'system', name: 'site-controller-webhook' };
+    const installed = {
+      ...SITES.definition,
+      metadata: NAME,
+      spec: {
+        ...SITES.definition.spec,
+        conversion: {
+          strategy: 'Webhook',
+          webhook: { clientConfig: { service }, conversionReviewVersions: ['v1'] },
+        },
+      },
+    };
+    const install = (body: typeof installed) =>
+      client.patch(
+        CUSTOM_RESOURCE_DEFINITIONS,
+        NAME,
+        { type: 'apply', body },
+        { fieldManager: 'kubectl' },
+      );
+    const before = (await install(installed)).spec.conversion;
+    const configuration = {
+      apiVersion: 'admissionregistration.k8s.io/v1',
+      kind: 'ValidatingWebhookConfiguration',
+      metadata: { name: 'site-controller' },
+    };
+    await client.create(VALIDATING_WEBHOOK_CONFIGURATIONS, configuration);
+    const session = newSession();
+    await session.start();
+    assert.match((await conversion())?.webhook?.clientConfig?.url ?? '', /9443\/convert$/);
+    assert.match(lines.at(-1) ?? '', /^ValidatingWebhookConfiguration site-controller .* stays/);
+    await session.end();
+    assert.deepEqual(await conversion(), before);
+    const scale = { specReplicasPath: '.spec.a', statusReplicasPath: '.status.a' };
+    const versions = installed.spec.versions.map((version) => ({
+      ...version,
+      subresources: { status: {}, scale },
+    }));
+    await install({ ...installed, spec: { ...installed.spec, versions } });
+  });
+
   it('leaves an object of another owner', async () => {
     const { client, lines, newSession, names } = newCluster();
     const metadata = { name: CONFIGURATION };
