@@ -140,14 +140,12 @@ function folderOf(file: string): string {
   return file.split('/')[0]!;
 }
 
-function importsOfSource(): Import[] {
-  return globSync('**/*.{ts,tsx}', { cwd: src }).flatMap((file) =>
-    importsOf(relative('.', file), readFileSync(join(src, file), 'utf8')),
-  );
-}
+const importsOfSource: readonly Import[] = globSync('**/*.{ts,tsx}', { cwd: src }).flatMap((file) =>
+  importsOf(relative('.', file), readFileSync(join(src, file), 'utf8')),
+);
 
 test('imports in src follow the layering rule', () => {
-  const all = importsOfSource();
+  const all = importsOfSource;
   assert.ok(all.length > 20, 'the imports were found');
   assert.deepEqual(violations(all), []);
 });
@@ -196,21 +194,17 @@ test('no file imports node:http, whose import loads undici', () => {
 
 /** Returns the groups of files that import each other, directly or through others; types count too. */
 function circles(all: readonly Import[]): string[] {
-  const targets = Map.groupBy(
-    all.filter(({ specifier }) => specifier.startsWith('.')),
-    ({ file }) => file,
-  );
+  const targets = new Map<string, Set<string>>();
+  for (const { file, specifier } of all) {
+    if (!specifier.startsWith('.')) continue;
+    const target = normalize(join(dirname(file), specifier));
+    targets.set(file, (targets.get(file) ?? new Set()).add(target));
+  }
   const reach = new Map<string, Set<string>>();
   for (const file of targets.keys()) {
-    const reached = new Set<string>();
-    const open = [file];
-    for (let from = open.pop(); from !== undefined; from = open.pop()) {
-      for (const { specifier } of targets.get(from) ?? []) {
-        const target = normalize(join(dirname(from), specifier));
-        if (!reached.has(target)) open.push(target);
-        reached.add(target);
-      }
-    }
+    const reached = new Set(targets.get(file));
+    // Files that are added during the iteration are visited, too.
+    for (const from of reached) for (const target of targets.get(from) ?? []) reached.add(target);
     reach.set(file, reached);
   }
   const groups = [...reach]
@@ -261,7 +255,7 @@ function importsOfSubfolders(all: readonly Import[], level: number): Import[] {
 }
 
 test('no subfolders of a folder import each other', () => {
-  const all = importsOfSource();
+  const all = importsOfSource;
   assert.deepEqual(circles(importsOfSubfolders(all, 1)), []);
   const ofKinds = all.filter(({ file }) => file.startsWith('apiserver/builtin/'));
   assert.deepEqual(circles(importsOfSubfolders(ofKinds, 2)), []);
@@ -290,7 +284,7 @@ for (const [top, layers] of [
     const files = globSync('*/**/*.ts', { cwd: join(src, top) });
     const folders = [...new Set(files.map((file) => folderOf(file)))];
     assert.deepEqual(folders.toSorted(), order.toSorted());
-    const upward = importsOfSource()
+    const upward = importsOfSource
       .filter(({ file, specifier }) => file.startsWith(`${top}/`) && specifier.startsWith('.'))
       .filter(({ file, specifier }) => {
         const [folder, to = ''] = normalize(join(dirname(file), specifier)).split('/');
@@ -316,7 +310,7 @@ test('src/README.md lists the folders, and the layers in their order', () => {
 });
 
 test('no files import each other', () => {
-  assert.deepEqual(circles(importsOfSource()), []);
+  assert.deepEqual(circles(importsOfSource), []);
 });
 
 test('a circle of imports is detected, over several files and for types', () => {

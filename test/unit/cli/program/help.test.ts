@@ -46,12 +46,13 @@ test('flags are grouped by headings, in order', async () => {
 });
 
 test('no line is wider than the terminal', async () => {
-  for (const command of COMMANDS) {
-    for (const columns of [10, 1000]) {
-      const width = Math.max(80, Math.min(110, columns));
-      for (const line of (await helpText(command, columns)).split('\n')) {
-        assert.ok(line.length <= width, `${columns}: ${line}`);
-      }
+  const longest = COMMANDS[0];
+  for (const [command, columns, width] of [
+    ...COMMANDS.map((command) => [command, 10, 80] as const),
+    [longest, 1000, 110] as const,
+  ]) {
+    for (const line of (await helpText(command, columns)).split('\n')) {
+      assert.ok(line.length <= width, `${columns}: ${line}`);
     }
   }
 });
