@@ -1,4 +1,5 @@
 import { toHex, utf8Bytes } from '../util/bytes.ts';
+import type { JsonObject } from '../util/json-value.ts';
 import { Memo } from '../util/memo.ts';
 
 /** Layout of Go's type for times: `Time` has seconds, `MicroTime` requires six digits after the second. */
@@ -124,4 +125,17 @@ function quote(text: string): string {
     toHex(utf8Bytes(character)).replaceAll(/../g, '\\x$&'),
   );
   return `"${bytes}"`;
+}
+
+/** Go's zero time. */
+const ZERO_TIME = '0001-01-01T00:00:00Z';
+
+/**
+ * Returns an optional time of a stored object, or undefined if it has none. The null of a stored time is the zero time:
+ * upstream stores a pointer to it.
+ */
+export function optionalTimeIn(parent: JsonObject | undefined, field: string): string | undefined {
+  const time = parent?.[field];
+  if (time === null) return ZERO_TIME;
+  return typeof time === 'string' ? time : undefined;
 }

@@ -165,3 +165,44 @@ test('a body of a subresource has times of Go', async () => {
     assert.ok(body.message.endsWith(problem), body.message);
   }
 });
+
+test('the zero time of a Job is set: it is required, immutable and shown like another time', async () => {
+  const jobs = `/apis/batch/v1/namespaces/${space}/jobs`;
+  const spec = { ...pod('x').spec, restartPolicy: 'Never' };
+  const job = { apiVersion: 'batch/v1', kind: 'Job', metadata: {}, spec: { template: { spec } } };
+  for (const name of ['a', 'b']) await api.made(api.post(jobs, { ...job, metadata: { name } }));
+  const write = async (name: string, status: Json) => {
+    const reply = await api.patch(`${jobs}/${name}/status`, { status });
+    return reply.body.message?.replace(/^.*is invalid: /, '') ?? reply.body.status.startTime;
+  };
+  const started = { startTime: '0001-01-01T00:00:00Z' };
+  assert.equal(await write('a', started), null);
+  assert.equal(
+    await write('a', { startTime: '2024-01-01T00:00:00Z' }),
+    'status.startTime: Invalid value: "2024-01-01T00:00:00Z": field is immutable for unsuspended job once set',
+  );
+  assert.equal(
+    await write('b', { completionTime: started.startTime }),
+    'status.completionTime: Invalid value: null: cannot set completionTime when there is no Complete=True condition',
+  );
+  const table = await api.get(`${jobs}/a`, 'application/json;as=Table;v=v1;g=meta.k8s.io');
+  assert.equal(table.body.rows[0].cells[3], '292y');
+  const conditions = ['FailureTarget', 'Failed'].map((type) => ({ type, status: 'True' }));
+  assert.equal(await write('b', { ...started, conditions }), null);
+});
+
+test('a taint of a device has the time of its first write', async () => {
+  const slice = {
+    apiVersion: 'resource.k8s.io/v1',
+    kind: 'ResourceSlice',
+    metadata: { name: `times-${space}` },
+    spec: {
+      driver: 'd.example',
+      nodeName: 'n',
+      pool: { name: 'p', generation: 1, resourceSliceCount: 1 },
+      devices: [{ name: 'a', taints: [{ key: 'k', effect: 'NoSchedule' }] }],
+    },
+  };
+  const { spec } = await api.made(api.post('/apis/resource.k8s.io/v1/resourceslices', slice));
+  assert.match(spec.devices[0].taints[0].timeAdded, /^20\d\d-.*Z$/);
+});

@@ -111,12 +111,15 @@ export const CREATED_AT_COLUMN: TableColumn = column(
   { type: 'date' },
 );
 
+/** Maximum of Go's durations. */
+const MAX_SECONDS = 9_223_372_036;
+
 /**
  * A duration as Kubernetes prints ages, with two or three significant figures: `45s`, `2m10s`,
  * `3h5m`, `2d`, `1y30d`. Clocks differ: up to one second in the future is `0s`, more is `<invalid>`.
  */
 export function humanDuration(ms: number): string {
-  const seconds = Math.trunc(ms / 1000);
+  const seconds = Math.min(MAX_SECONDS, Math.trunc(ms / 1000));
   if (seconds < -1) return '<invalid>';
   if (seconds < 0) return '0s';
   if (seconds < 2 * 60) return `${seconds}s`;

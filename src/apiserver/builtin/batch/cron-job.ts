@@ -41,8 +41,8 @@ export const CRON_JOB: BuiltinKind = {
       ),
       count('Active', 'status.active'),
       column('Last Schedule', 'Time since the last job was started.', (job, nowMs) => {
-        const last = textIn(objectIn(job, 'status'), 'lastScheduleTime');
-        return last === '' ? '<none>' : ageOf(last, nowMs);
+        const last = objectIn(job, 'status')?.['lastScheduleTime'];
+        return last === undefined ? '<none>' : ageOf(typeof last === 'string' ? last : null, nowMs);
       }),
     ),
     ...containerColumns(['spec', 'jobTemplate', 'spec', 'template']),

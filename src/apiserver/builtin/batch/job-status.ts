@@ -2,9 +2,12 @@ import type { JsonObject } from '../../../util/json-value.ts';
 import { isSet, listIn, numberIn, objectIn, objectsIn, textIn } from '../../../util/json-value.ts';
 import { equalJson } from '../../../api/equal.ts';
 import { goQuote } from '../../../util/go-quote.ts';
+import { optionalTimeIn } from '../../../api/go-time.ts';
 import { OMITTED } from '../../../api/field-error.ts';
 import type { CheckedObject } from '../../objects/checked-object.ts';
 import type { StoredObject } from '../../objects/resource-definition.ts';
+
+type TimeField = 'startTime' | 'completionTime';
 
 /** The parts of a Job that its status depends on. */
 class JobState {
@@ -30,8 +33,8 @@ class JobState {
     return numberIn(this.status, field) ?? 0;
   }
 
-  time(field: string): number {
-    return Date.parse(textIn(this.status, field));
+  time(field: TimeField): string | undefined {
+    return optionalTimeIn(this.status, field);
   }
 
   get uncounted(): readonly unknown[] {
@@ -59,20 +62,20 @@ const RULES: readonly Rule[] = [
     of: ['Complete', 'completionTime'],
     at: 'completionTime',
     text: 'cannot set completionTime when there is no Complete=True condition',
-    isBroken: (job) => isSet(job.status, 'completionTime') && !job.has('Complete'),
+    isBroken: (job) => job.time('completionTime') !== undefined && !job.has('Complete'),
   },
   {
     of: ['Complete', 'completionTime'],
     at: 'completionTime',
     text: 'completionTime is required for Complete jobs',
     kind: 'required',
-    isBroken: (job) => !isSet(job.status, 'completionTime') && job.has('Complete'),
+    isBroken: (job) => job.time('completionTime') === undefined && job.has('Complete'),
   },
   {
     of: ['startTime', 'completionTime'],
     at: 'completionTime',
     text: 'must be equal to or after `startTime`',
-    isBroken: (job) => job.time('completionTime') < job.time('startTime'),
+    isBroken: (job) => isBefore(job.time('completionTime'), job.time('startTime')),
   },
   needs(['Failed', 'failedIndexes'], 'Failed', 'FailureTarget'),
   needs(['Complete', 'SuccessCriteriaMet'], 'Complete', 'SuccessCriteriaMet'),
@@ -83,7 +86,7 @@ const RULES: readonly Rule[] = [
     text: 'startTime is required for finished job',
     kind: 'required',
     isBroken: (job) =>
-      !isSet(job.status, 'startTime') &&
+      job.time('startTime') === undefined &&
       job.isFinished &&
       !(job.spec['suspend'] === true && job.spec['completions'] === 0),
   },
@@ -132,14 +135,14 @@ const RULES: readonly Rule[] = [
     at: 'completionTime',
     text: 'field is immutable',
     isBroken: (job, previous) =>
-      isSet(previous.status, 'completionTime') && isSet(job.status, 'completionTime'),
+      previous.time('completionTime') !== undefined && job.time('completionTime') !== undefined,
   },
   {
     of: ['startTime'],
     at: 'startTime',
     text: 'field is immutable for unsuspended job once set',
     isBroken: (job, previous) =>
-      isSet(previous.status, 'startTime') &&
+      previous.time('startTime') !== undefined &&
       job.spec['suspend'] !== true &&
       !(previous.has('Suspended') && job.has('Suspended', 'False')),
   },
@@ -158,7 +161,7 @@ export function validateJobStatus(job: CheckedObject, previous: StoredObject): v
     if (name === 'finished') return after.isFinished !== before.isFinished;
     return /^[A-Z]/.test(name)
       ? after.has(name) !== before.has(name)
-      : !equalJson(after.status[name] ?? null, before.status[name] ?? null);
+      : !equalJson(after.status[name], before.status[name]);
   };
   for (const { of, at, text, isBroken, kind } of RULES) {
     if ((of.length > 0 && !of.some(isChanged)) || !isBroken(after, before)) continue;
@@ -295,4 +298,8 @@ function lasting(type: string, shown: string): Rule {
     text: `cannot disable the ${shown}=True condition`,
     isBroken: (job, previous) => previous.has(type) && !job.has(type),
   };
+}
+
+function isBefore(time: string | undefined, other: string | undefined): boolean {
+  return time !== undefined && other !== undefined && Date.parse(time) < Date.parse(other);
 }

@@ -1,13 +1,7 @@
 import type { JsonObject } from '../../../util/json-value.ts';
-import {
-  isSet,
-  numberIn,
-  objectIn,
-  objectsIn,
-  setDefault,
-  textIn,
-} from '../../../util/json-value.ts';
+import { isSet, numberIn, objectIn, objectsIn, setDefault } from '../../../util/json-value.ts';
 import { equalJson } from '../../../api/equal.ts';
+import { optionalTimeIn } from '../../../api/go-time.ts';
 import { matchesLabels } from '../../../api/label-selector.ts';
 import type { CheckedObject } from '../../objects/checked-object.ts';
 import type { ApiObject, StoredObject } from '../../objects/resource-definition.ts';
@@ -59,10 +53,11 @@ export const JOB: BuiltinKind = {
       }),
       column('Duration', 'Time between start and completion.', (job, nowMs) => {
         const status = objectIn(job, 'status');
-        const started = textIn(status, 'startTime');
-        const completed = textIn(status, 'completionTime');
-        if (started === '') return '';
-        return humanDuration((completed ? Date.parse(completed) : nowMs) - Date.parse(started));
+        const started = optionalTimeIn(status, 'startTime');
+        const completed = optionalTimeIn(status, 'completionTime');
+        if (started === undefined) return '';
+        const endMs = completed === undefined ? nowMs : Date.parse(completed);
+        return humanDuration(endMs - Date.parse(started));
       }),
     ),
     ...TEMPLATE_COLUMNS,
@@ -171,7 +166,7 @@ function hasMutableTemplate(job: StoredObject): boolean {
   );
   return (
     objectIn(job, 'spec')?.['suspend'] === true &&
-    (isStopped || !isSet(status, 'startTime')) &&
+    (isStopped || optionalTimeIn(status, 'startTime') === undefined) &&
     !numberIn(status, 'active')
   );
 }

@@ -25,7 +25,10 @@ export function validateClaimStatus(claim: CheckedObject, previous: StoredObject
   validateDevices(status, new Set(devices?.items('results').map((result) => idOf(result.value))));
   if (!allocation || !devices) return;
   if (former) {
-    if (!equalJson(allocation.value, former)) status.invalid('allocation', 'field is immutable');
+    if (!equalJson(allocation.value, former)) {
+      // As upstream, which shows no value.
+      status.invalid('allocation', 'field cannot be modified once set', null);
+    }
     return;
   }
   const names = requestNamesOf(claim.in('spec').in('devices'));

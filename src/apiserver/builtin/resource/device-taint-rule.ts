@@ -3,6 +3,7 @@ import { nameProblems } from '../../../api/object-names.ts';
 import { ageOf, column, columns, field } from '../../table/column.ts';
 import { requireDriverName } from '../pods/volume-sources.ts';
 import { requirePool, validateTaint } from './device-names.ts';
+import { timeRuleTaint } from './taint-times.ts';
 import type { BuiltinKind } from '../shared/builtin-kind.ts';
 import { STATUS_ONLY } from '../shared/builtin-kind.ts';
 
@@ -11,6 +12,10 @@ export const DEVICE_TAINT_RULE: BuiltinKind = {
   ...STATUS_ONLY,
   tracksGeneration: true,
   unconditionalUpdate: false,
+  hooks: {
+    prepareForCreate: (rule, { now }) => timeRuleTaint(rule, undefined, now),
+    prepareForUpdate: (rule, previous, { now }) => timeRuleTaint(rule, previous, now),
+  },
   validate: (rule) => {
     const spec = rule.in('spec');
     const selector = spec.in('deviceSelector');

@@ -2,6 +2,7 @@ import { goQuote } from '../../../util/go-quote.ts';
 import { fieldsAt } from '../../objects/field-path.ts';
 import { columns, field } from '../../table/column.ts';
 import { validateSlice } from './slice-validation.ts';
+import { timeSliceTaints } from './taint-times.ts';
 import type { BuiltinKind } from '../shared/builtin-kind.ts';
 
 export const RESOURCE_SLICE: BuiltinKind = {
@@ -9,6 +10,10 @@ export const RESOURCE_SLICE: BuiltinKind = {
   tracksGeneration: true,
   returnsDeleted: true,
   immutable: ['spec.nodeName', 'spec.driver', 'spec.pool.name'],
+  hooks: {
+    prepareForCreate: (slice, { now }) => timeSliceTaints(slice, now),
+    prepareForUpdate: (slice, _, { now }) => timeSliceTaints(slice, now),
+  },
   validate: validateSlice,
   selectableFields: fieldsAt('spec.nodeName', 'spec.driver', 'spec.pool.name'),
   columns: columns(
