@@ -76,6 +76,9 @@ export async function serve(
       kubernetesVersion,
       serviceAccounts,
       storageProtection,
+      // A command's own expectations of warnings are those of a kube-apiserver.
+      warnsOfSimulation:
+        command.length === 0 && !withoutControllers && controllers.includes('kubelet'),
       metrics,
       audit,
     },

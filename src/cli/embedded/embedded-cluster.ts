@@ -12,6 +12,7 @@ import type { Logger } from '../../util/logger.ts';
 import { goQuote } from '../../util/go-quote.ts';
 import { CLUSTER_CONTROLLERS_AGENT, clusterPages } from './cluster-pages.ts';
 import { paced } from './controller-pace.ts';
+import { kindsWithSimulationWarning } from './simulation-warning.ts';
 import { pathError, UsageError } from '../common/errors.ts';
 import type { ServerIdentity } from './kubeconfig-file.ts';
 
@@ -41,6 +42,11 @@ export interface EmbeddedClusterOptions {
    * @default false
    */
   readonly storageProtection?: boolean;
+  /**
+   * Whether users get a warning for Pods and workloads whose programs are not simulated.
+   * @default false
+   */
+  readonly warnsOfSimulation?: boolean;
   /** @default no audit events */
   readonly audit?: ApiServerOptions['audit'];
   /** @default none are recorded */
@@ -79,7 +85,7 @@ export async function startEmbeddedCluster(
   let running: Cluster | undefined;
   const kubelets = (node: string) => running?.kubelet(node);
   const { dataDir, kubernetesVersion, identity, metrics, audit } = options;
-  const { serviceAccounts = false, storageProtection = false } = options;
+  const { serviceAccounts = false, storageProtection = false, warnsOfSimulation = false } = options;
   const server = createServer({
     log,
     kubelets,
@@ -88,6 +94,7 @@ export async function startEmbeddedCluster(
     storageProtection,
     metrics,
     audit,
+    ...(warnsOfSimulation && { kinds: kindsWithSimulationWarning() }),
     ...(kubernetesVersion && { kubernetesVersion }),
     ...(identity && { authority: identity.authority, token: identity.token }),
   });

@@ -20,7 +20,10 @@ const LOOKAHEAD_STEPS = 10_000;
 const OVER_BUDGET =
   'The simulated kubelet stopped interpreting this command, because it needs too much work. The container runs until it is stopped.\n';
 
-type Container = NonNullable<DeepReadonly<Pod>['spec']>['containers'][number];
+/** Prefix of the annotations that override the simulation of a Pod. */
+export const SIMULATION_PREFIX = 'kubelet.crd-controller/';
+
+export type Container = NonNullable<DeepReadonly<Pod>['spec']>['containers'][number];
 
 /** Text that a program writes. Times are milliseconds since the start of the run. */
 interface Output {
@@ -178,6 +181,12 @@ export function programOf(container: Container, context: ProgramContext = {}): S
     ...(seconds !== undefined && { runsMs: seconds * 1000 }),
     servesNothing: isInit,
   });
+}
+
+/** Returns whether the start of a container's command is interpreted. Otherwise it runs until it is stopped, without output. */
+export function isInterpreted(container: Container): boolean {
+  const [first] = stepsOf(container, new Map(), new WorkBudget(), 0);
+  return first?.kind !== 'serve';
 }
 
 /** Interprets the command of a container. One that needs too much work reports it in its log, and runs on. */
