@@ -1,7 +1,7 @@
 import assert from 'node:assert/strict';
 import { after, before, test } from 'node:test';
 import { Api, assertRejected, namesIn } from './api.ts';
-import { configMap, configMaps, pod, pods, widget, widgetCrd, widgets } from './objects.ts';
+import { configMap, configMaps, GROUP, pod, pods, widget, widgetCrd, widgets } from './objects.ts';
 import { skipBefore } from '../support/skip.ts';
 
 let api: Api;
@@ -57,6 +57,10 @@ test('a finalizer delays the deletion until it is removed', async () => {
   const released = await api.made(api.patch(at, { metadata: { finalizers: null } }));
   assert.equal(released.metadata.finalizers, undefined);
   assert.equal((await api.get(at)).status, 404);
+  const watch = await api.watch(
+    `${path}?resourceVersion=${metadata.resourceVersion}&fieldSelector=metadata.name=held`,
+  );
+  assert.deepEqual(await watch.nextInShort(3), ['MODIFIED held', 'MODIFIED held', 'DELETED held']);
 });
 
 test('a deletion increments the generation', async () => {
@@ -66,6 +70,9 @@ test('a deletion increments the generation', async () => {
   const deleted = await api.made(api.delete(`${at}/counted`));
   assert.equal(deleted.metadata.generation, 2);
   await api.made(api.patch(`${at}/counted`, { metadata: { finalizers: null } }));
+  await api.made(api.post(at, widget('counted')));
+  const { details } = await api.made(api.delete(`${at}/counted`));
+  assert.deepEqual([details.kind, details.group], ['widgets', GROUP]);
 });
 
 test('foreground and orphan deletion add finalizers', async () => {

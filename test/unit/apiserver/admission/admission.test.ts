@@ -74,15 +74,16 @@ test('a patch is repeated if the object changes while a webhook is called', asyn
       waiting.push(Promise.withResolvers());
       await waiting[0]?.promise;
     }
-    return { allowed: true };
+    return { allowed: true, warnings: ['once'] };
   });
   await api.post(CONFIG_MAPS, configMap('x'));
   const slow = api.patch(`${CONFIG_MAPS}/x`, { data: { slow: '1' } });
   await api.clock.advance(1);
   await api.patch(`${CONFIG_MAPS}/x`, { data: { fast: '1' } });
   waiting[0]?.resolve();
-  const { status, body } = await slow;
+  const { status, body, headers } = await slow;
   assert.equal(status, 200);
+  assert.equal(headers['warning'], '299 - "once"');
   assert.deepEqual([body.data.slow, body.data.fast], ['1', '1']);
 });
 
@@ -99,6 +100,20 @@ test('an update with an old resourceVersion is a conflict after a webhook call',
   await api.patch(`${CONFIG_MAPS}/x`, { data: { fast: '1' } });
   held.resolve();
   assert.equal((await slow).status, 409);
+});
+
+test('a deletion waits for a finalizer that is added while a webhook is called', async () => {
+  const held = Promise.withResolvers<void>();
+  const api = await apiWith('Validating', async ({ operation }) => {
+    if (operation === 'DELETE') await held.promise;
+    return { allowed: true };
+  });
+  await api.post(CONFIG_MAPS, configMap('x'));
+  const deletion = api.delete(`${CONFIG_MAPS}/x`);
+  await api.clock.advance(1);
+  await api.patch(`${CONFIG_MAPS}/x`, { metadata: { finalizers: ['example.com/hold'] } });
+  held.resolve();
+  assert.deepEqual((await deletion).body.metadata.finalizers, ['example.com/hold']);
 });
 
 test('two creations of one name at the same time store one object', async () => {

@@ -9,6 +9,7 @@ import { HttpClient } from '../../../../src/client/http-client.ts';
 import { Deferred } from '../../../../src/util/deferred.ts';
 import { Es256Key } from '../../../../src/util/es256-key.ts';
 import { FakeClock, settle } from '../../../../src/util/fake-clock.ts';
+import { Api, PODS as PATH } from '../api-client.ts';
 
 const at = { namespace: 'default', name: 'web' };
 const pod = {
@@ -47,4 +48,14 @@ test('clients see the end of a Pod without a node before it is removed', async (
   for (const gap of gaps) gap.resolve();
   await Promise.all(deletions);
   assert.equal((await client.get(PODS, at)).metadata.uid, uid, 'another Pod of the name is kept');
+});
+
+test('a grace period that is over leaves the kubelet one second', async () => {
+  const api = new Api();
+  await api.post(PATH, { ...pod, spec: { ...pod.spec, nodeName: 'node-1' } });
+  await api.delete(`${PATH}/web`);
+  await api.clock.advance(40_000);
+  const { metadata } = (await api.delete(`${PATH}/web`, { gracePeriodSeconds: 20 })).body;
+  assert.equal(metadata.deletionGracePeriodSeconds, 1);
+  assert.equal(metadata.deletionTimestamp, '2026-01-01T00:00:40Z');
 });
