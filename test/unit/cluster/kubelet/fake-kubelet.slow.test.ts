@@ -305,16 +305,4 @@ describe('The events and states of a simulated kubelet', () => {
     assert.equal((await bench.list(PODS)).length, 1);
     assert.deepEqual(await bench.list(EVENTS), []);
   });
-
-  it('deletes events an hour after they last happened', async () => {
-    await bench.createPod('web');
-    await bench.createPod('job', container({ command: ['false'] }));
-    await bench.pass(3_000_000);
-    assert.ok((await bench.events('web')).length > 0);
-    await bench.pass(1_500_000);
-    assert.deepEqual(await bench.events('web'), []);
-    const reasons = new Set((await bench.list(EVENTS)).map(({ reason }) => reason));
-    assert.ok(reasons.has('BackOff'), 'it happens every five minutes');
-    assert.ok(!reasons.has('Scheduled'));
-  });
 });

@@ -131,10 +131,4 @@ describe('A CronJob', () => {
     const event = `InvalidSchedule invalid schedule: 59 23 31 2 * : ${why}`;
     assert.deepEqual(await bench.events('cron'), [event]);
   });
-
-  it('starts no Job while it is suspended', async () => {
-    await create(['true'], { suspend: true });
-    await bench.pass(3 * MINUTE_MS);
-    assert.deepEqual(await names(), []);
-  });
 });
