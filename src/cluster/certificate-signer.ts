@@ -15,9 +15,8 @@ import type { ClusterDeps } from './support/resource-monitors.ts';
 
 const DAY_MS = 24 * 60 * 60 * 1000;
 
-/** Times of kube-controller-manager: the maximum validity, and how far before the present it starts. */
+/** Times of kube-controller-manager: the maximum validity, and how far before the present it starts. The API has a minimum. */
 const MAX_VALIDITY_MS = 365 * DAY_MS;
-const MIN_VALIDITY_MS = 10 * 60 * 1000;
 const BACKDATED_MS = 5 * 60 * 1000;
 /** From this validity, the backdated time is part of it. */
 const LONG_MS = 8 * 60 * 60 * 1000;
@@ -74,10 +73,7 @@ function signed(
     const request = parseCertificateRequest(Buffer.from(spec.request, 'base64').toString());
     problem = problemOf(request, usages);
     if (problem === undefined) {
-      const validity = Math.max(
-        MIN_VALIDITY_MS,
-        Math.min(MAX_VALIDITY_MS, (expirationSeconds ?? Infinity) * 1000),
-      );
+      const validity = Math.min(MAX_VALIDITY_MS, (expirationSeconds ?? Infinity) * 1000);
       const certificate = authority.sign({
         ...request,
         keyUsages: KEY_USAGES.filter((usage) => usages.includes(usage)),

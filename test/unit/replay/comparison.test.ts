@@ -18,7 +18,7 @@ for (const [title, recorded, replayed, isEqual] of [
   ['a sync that does not end', DONE, undefined, false],
   ['a sync that was aborted', { aborted: true }, undefined, true],
 ] as const) {
-  test(`${title} are ${isEqual ? 'equal' : 'different'} results`, () => {
+  test(`results ${isEqual ? 'agree' : 'differ'} for ${title}`, () => {
     assert.equal(compareEndings(recorded, replayed) === undefined, isEqual);
   });
 }
