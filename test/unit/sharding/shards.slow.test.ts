@@ -256,7 +256,7 @@ it('the constructor rejects an invalid number of shards', () => {
   for (const count of [0, -1, 1.5, NaN]) {
     assert.throws(
       () => new ShardReplicas().start('a', count),
-      /count must be a positive integer: got/,
+      /^RangeError: count must be a positive integer: got/,
     );
   }
 });

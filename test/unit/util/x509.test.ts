@@ -75,7 +75,7 @@ test('rejects an invalid IP address', async () => {
   const authority = await createCertificateAuthority({ commonName: 'test-ca' });
   await assert.rejects(
     authority.issue({ commonName: 'x', ipAddresses: ['localhost'], usages: 'server' }),
-    /Not an IP address: "localhost"/,
+    /^TypeError: Not an IP address: "localhost"/,
   );
 });
 

@@ -318,7 +318,7 @@ describe('Manifests of webhooks', () => {
       declare().rules(COUNTS, rules, { name: 'more' }).rules(COUNTS, rules, { as: 'schema' });
       assert.throws(
         () => new Webhooks().rules(COUNTS, rules, { as: 'schema', failurePolicy: 'Ignore' }),
-        /the option failurePolicy is for rules in a policy/,
+        /^RangeError: .*the option failurePolicy is for rules in a policy/,
       );
       assert.throws(
         () => new Webhooks().rules(COUNTS, rules, { operations: ['CREATE', 'DELETE'] }),

@@ -365,8 +365,8 @@ test('throws if done is called for a key that is not in flight', () => {
 
 test('rejects a delay or priority that is not a number', () => {
   const { queue } = newQueue();
-  assert.throws(() => queue.add('a', { afterMs: Number.NaN }), /afterMs must be a finite number/);
-  assert.throws(() => queue.add('a', { priority: Infinity }), /priority must be a finite number/);
+  assert.throws(() => queue.add('a', { afterMs: Number.NaN }), /^RangeError: .*afterMs must be/);
+  assert.throws(() => queue.add('a', { priority: Infinity }), /^RangeError: .*priority must be/);
   assert.equal(queue.length, 0);
 });
 
