@@ -208,9 +208,11 @@ function keyProblem(
     notReady: count === 1 ? 'is not ready' : 'are not ready',
     recovered: 'recovered',
   }[problem];
+  const noun = problem === 'failing' ? 'keys' : 'objects';
   return {
     tone: problem === 'notReady' ? 'warning' : 'bad',
-    text: count === 1 ? `${controller} ${key} ${what}` : `${count} of ${controller} ${what}`,
+    text:
+      count === 1 ? `${controller} ${key} ${what}` : `${count} ${noun} of ${controller} ${what}`,
     since,
     detail: count === 1 ? message : `${key}: ${message}`,
     keys: {

@@ -152,7 +152,7 @@ describe('the verdict', () => {
       },
       {
         tone: 'warning',
-        text: '2 of count are not ready',
+        text: '2 objects of count are not ready',
         since: 'since ns/a',
         detail: 'ns/a: message ns/a',
         keys: { controller: 'count', condition: 'notReady' },
