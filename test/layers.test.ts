@@ -41,7 +41,7 @@ mayImport['replay'] = [...mayImport['manager']!, 'manager'];
 mayImport['index.ts'] = [...mayImport['replay'], 'replay'];
 mayImport['controllers'] = mayImport['replay'];
 mayImport['cluster'] = mayImport['replay'];
-mayImport['explore'] = [...mayImport['replay'], 'apiserver', 'cluster'];
+mayImport['explore'] = [...mayImport['replay'], 'apiserver', 'cluster', 'replay'];
 mayImport['testing.ts'] = [
   'util',
   'api',

@@ -304,6 +304,7 @@ export function commandsOf(program: ProgramOptions): Commands {
       examples: [
         ['replay incident.ndjson', 'Compare with the controllers of this version'],
         ['replay incident.ndjson --story', 'Print who did what, when'],
+        ['replay incident.ndjson --web', 'Show it in a browser, as a timeline'],
       ],
       run: async (flags, context, operands) => {
         const { replayFile } = await import('./commands/replay.ts');

@@ -10,6 +10,7 @@ import type { FinishedRun } from './finished-run.ts';
 import { historyOf, planOf, runSchedule } from './finished-run.ts';
 import { violationOf } from './oracles.ts';
 import type { Violation } from './oracles.ts';
+import { ScheduleRecorder } from './schedule-recorder.ts';
 import { search } from './search.ts';
 import { shrink } from './shrink.ts';
 import type { FailedRun } from './shrink.ts';
@@ -32,6 +33,7 @@ const EXPLORE_OPTIONS: OptionNames<ExploreOptions> = {
   budget: true,
   seed: true,
   replay: true,
+  recording: true,
 };
 
 /** Options of {@link explore}. */
@@ -86,6 +88,11 @@ export interface ExploreOptions {
    * @default a search
    */
   readonly replay?: readonly string[];
+  /**
+   * File that gets the schedule that violates a rule. `crd-controller replay FILE --web` shows it as a timeline.
+   * @default none
+   */
+  readonly recording?: string;
 }
 
 /** When a search ends. */
@@ -124,11 +131,14 @@ export class ViolationError extends Error {
   /** Number of schedules until the violation was found. */
   readonly schedules: number;
 
-  constructor(failed: FailedRun, schedules: number) {
+  constructor(failed: FailedRun, schedules: number, recording?: string) {
     const { rule, detail }: Violation = failed.violation;
-    super(
-      `${storyOf(failed)}\n\nFound after ${schedules} schedules. Repeat it with the option\n  ${replayOption(failed)}`,
-    );
+    const repeat = `Found after ${schedules} schedules. Repeat it with the option\n  ${replayOption(failed)}`;
+    const show =
+      recording === undefined
+        ? ''
+        : `\nShow it as a timeline\n  crd-controller replay ${recording} --web`;
+    super(`${storyOf(failed)}\n\n${repeat}${show}`);
     this.rule = rule;
     this.detail = detail;
     this.replay = failed.run.deviations.map(formatDeviation);
@@ -206,8 +216,13 @@ export async function explore(options: ExploreOptions): Promise<Exploration> {
   const expected = await runSchedule(world, withoutFaults, undefined);
   report.add(expected);
   const canStartFresh = world.rememberFinal();
+  const violation = async (failed: FailedRun, schedules: number) => {
+    const { recording: file } = options;
+    if (file !== undefined) await recordSchedule(world, failed, expected, file);
+    return new ViolationError(failed, schedules, file);
+  };
   const failed = failureOf(expected, expected);
-  if (failed) throw new ViolationError(failed, report.schedules);
+  if (failed) throw await violation(failed, report.schedules);
   await requireDeterminism(world, expected);
   world.maxSteps = MORE_STEPS + STEPS_FACTOR * expected.trace.length;
   const attempt = async (plan: Plan) => {
@@ -217,7 +232,7 @@ export async function explore(options: ExploreOptions): Promise<Exploration> {
   };
   if (replay) {
     const { failed: repeated } = await attempt(planOf(replay.map(parseDeviation)));
-    if (repeated) throw new ViolationError(repeated, report.schedules);
+    if (repeated) throw await violation(repeated, report.schedules);
     return report.result(expected);
   }
   const hasCrds = (options.objects ?? []).some((object) => isCrd(object));
@@ -231,11 +246,32 @@ export async function explore(options: ExploreOptions): Promise<Exploration> {
     if (found) {
       const count = report.schedules;
       const shortest = await shrink(found, async (plan) => (await attempt(plan)).failed);
-      throw new ViolationError(shortest, count);
+      throw await violation(shortest, count);
     }
     next = schedules.next(run);
   }
   return report.result(expected);
+}
+
+/** Runs a schedule again, and records it. */
+async function recordSchedule(
+  world: World,
+  failed: FailedRun,
+  expected: FinishedRun,
+  file: string,
+): Promise<void> {
+  const { run } = failed;
+  const recorder = new ScheduleRecorder({
+    elapsedMs: () => world.elapsedMs,
+    changes: () => world.history.changes,
+  });
+  world.recorder = recorder;
+  await runSchedule(
+    world,
+    planOf(run.deviations),
+    run === expected ? undefined : expected.finalState,
+  );
+  await recorder.write(file, failed);
 }
 
 function failureOf(run: FinishedRun, expected: FinishedRun): FailedRun | undefined {

@@ -1,6 +1,7 @@
 import { HttpClient } from '../client/http-client.ts';
 import { controllerManager } from '../manager/run-controllers.ts';
 import type { ControllerManagerOptions } from '../manager/run-controllers.ts';
+import type { ProgramTap } from '../manager/program-tap.ts';
 import type { HttpHandler } from '../util/http.ts';
 import { silentLogger } from '../util/logger.ts';
 import type { Logger } from '../util/logger.ts';
@@ -19,6 +20,14 @@ export const PROCESS = 'controller';
 /** Name of the Lease of several replicas. */
 export const LEASE_NAME = 'explored';
 
+/** Listens to a process. */
+export interface ProcessRecorder {
+  /** Returns a handler that records the requests of a process. */
+  handler(process: string, handler: HttpHandler): HttpHandler;
+  /** Returns what records the syncs of a process that starts. */
+  tap(process: string): ProgramTap;
+}
+
 /** Dependencies of `ExploredProcess`. */
 export interface ProcessDeps {
   readonly name: string;
@@ -32,6 +41,7 @@ export interface ProcessDeps {
   readonly expireHistory: () => void;
   /** Receives the messages of errors. */
   readonly onError: (message: string) => void;
+  readonly recorder: ProcessRecorder | undefined;
 }
 
 /** A process with the explored controllers, which can crash between any two steps. */
@@ -75,7 +85,8 @@ export class ExploredProcess {
   }
 
   #start(staleRevision: number | undefined, restartAt: () => number): void {
-    const { name, scheduler, handler, service, controllers, isElected, expireHistory } = this.#deps;
+    const { name, scheduler, handler, service, controllers, isElected, expireHistory, recorder } =
+      this.#deps;
     const transport = new SteppedTransport({
       owner: name,
       scheduler,
@@ -90,7 +101,7 @@ export class ExploredProcess {
     const server = 'https://explored';
     const namespace = 'default';
     const client = new HttpClient({
-      handler: transport.handle,
+      handler: recorder?.handler(name, transport.handle) ?? transport.handle,
       server,
       clock,
       userAgent: name,
@@ -104,6 +115,7 @@ export class ExploredProcess {
       random: this.#random,
       log: errorLogger(this.#deps.onError),
       freeze: true,
+      recorder: recorder?.tap(name),
       ...(isElected && { name: LEASE_NAME, leaderElection: { identity: name } }),
     });
     const ended = () => {

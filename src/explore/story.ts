@@ -13,7 +13,7 @@ import type { TraceEntry } from './world.ts';
 const MAX_LINES = 60;
 
 /** Returns the words for a fault in a step. */
-function describeFault(fault: Fault, { step }: TraceEntry): string {
+export function describeFault(fault: Fault, { step }: TraceEntry): string {
   const { kind, owner, label } = step;
   const what =
     kind === 'end' ? 'all is done' : kind === 'request' ? `the request "${label}"` : `the ${label}`;
@@ -111,7 +111,7 @@ export function storyOf({ run, violation }: FailedRun): string {
 }
 
 /** Whether a Lease keeps its holder. */
-function isRenewal({ resource, object, previous }: ChangeRecord): boolean {
+export function isRenewal({ resource, object, previous }: ChangeRecord): boolean {
   if (resource !== 'coordination.k8s.io/leases' || !previous) return false;
   const holderOf = (lease: KubernetesObject) => (lease as Lease).spec?.holderIdentity;
   return holderOf(previous) === holderOf(object);

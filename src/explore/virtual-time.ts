@@ -11,7 +11,7 @@ interface Timer {
 }
 
 /** Wall-clock time at the start of each schedule. */
-const START_MS = Date.UTC(2026, 0, 1);
+export const START_MS: number = Date.UTC(2026, 0, 1);
 
 /**
  * The time of one schedule, which advances only from one timer to the next. Each participant has its own clock of it, so

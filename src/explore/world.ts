@@ -8,6 +8,7 @@ import { silentLogger } from '../util/logger.ts';
 import { nextTurn } from '../util/next-turn.ts';
 import { seededRandom } from '../util/seeded-random.ts';
 import { ExploredProcess, LEASE_NAME, PROCESS } from './explored-process.ts';
+import type { ProcessRecorder } from './explored-process.ts';
 import { isBackground, isBackgroundResource } from './api-call.ts';
 import { isStepFault } from './faults.ts';
 import type { Fault, Upheaval } from './faults.ts';
@@ -64,6 +65,12 @@ export interface TraceEntry {
   readonly isAlone: boolean;
 }
 
+/** Listens to a schedule. */
+export interface StepRecorder extends ProcessRecorder {
+  /** Records a step before it runs, and the writes since the step before. */
+  step(entry: TraceEntry): void;
+}
+
 /** Decides what goes wrong in a step that faults can strike. */
 export type Plan = (step: Step, at: string, nth: number) => Fault | undefined;
 
@@ -114,6 +121,8 @@ export class World {
   readonly history: History = new History(() => this.elapsedMs);
   /** Maximum number of steps of a part of a schedule. */
   maxSteps = 20_000;
+  /** Records the next schedule. */
+  recorder: StepRecorder | undefined;
   readonly #options: WorldOptions;
   readonly #server: ExploredServer;
   #startMs = 0;
@@ -226,6 +235,7 @@ export class World {
         isElected: replicas > 1,
         expireHistory: () => this.#server.expireHistory(),
         onError: (message) => this.#errors.push({ by: name, message }),
+        recorder: this.recorder,
       });
       process.postStart(() => this.#staleRevision());
       return process;
@@ -288,7 +298,9 @@ export class World {
     if (fault && COPYING.has(fault)) this.#hasCopies = true;
     const [atMs, writes] = [this.elapsedMs, this.history.changes.length];
     const isAlone = !this.scheduler.isReady;
-    this.#trace.push({ step, at, nth, atMs, fault, writes, isAlone });
+    const entry = { step, at, nth, atMs, fault, writes, isAlone };
+    this.#trace.push(entry);
+    this.recorder?.step(entry);
     const isHeartbeat = kind === 'event' && label.endsWith(': BOOKMARK');
     if (!isHeartbeat && !(step.call && isBackground(step.call))) this.#lastActivityMs = atMs;
     const targets = this.#processes.filter(({ name }) => name === owner || kind === 'end');

@@ -27,10 +27,26 @@ export interface Header {
   readonly salt: string;
   /** Resources of which only metadata and a hash are recorded. */
   readonly redacted: readonly string[];
+  /** Why `explore` recorded it. Such a recording is of several processes in virtual time, and is shown only. */
+  readonly schedule?: ScheduleHeader | undefined;
+}
+
+/** A schedule that `explore` found. */
+export interface ScheduleHeader {
+  /** The rule that is violated. */
+  readonly rule: string;
+  readonly detail: string;
+  /** Value of the option `replay`. */
+  readonly replay: readonly string[];
+}
+
+/** A process of a schedule. */
+interface OfProcess {
+  readonly process?: string | undefined;
 }
 
 /** Declares a cache. */
-export interface CacheLine {
+export interface CacheLine extends OfProcess {
   readonly kind: 'cache';
   readonly ms: number;
   readonly id: number;
@@ -70,7 +86,7 @@ export interface SyncedLine {
 }
 
 /** A sync starts. */
-export interface SyncLine {
+export interface SyncLine extends OfProcess {
   readonly kind: 'sync';
   readonly ms: number;
   readonly sync: number;
@@ -102,7 +118,7 @@ export interface EndLine {
 }
 
 /** A request is sent. */
-export interface RequestLine {
+export interface RequestLine extends OfProcess {
   readonly kind: 'request';
   readonly ms: number;
   readonly request: number;
@@ -152,7 +168,7 @@ export interface EventSummary {
 }
 
 /** The controllers start or stop. `lease`: because this process acquired or lost the Lease. */
-export interface TermLine {
+export interface TermLine extends OfProcess {
   readonly kind: 'term';
   readonly ms: number;
   readonly state: 'started' | 'stopped';
@@ -173,6 +189,24 @@ export interface GapLine {
   readonly reason: string;
 }
 
+/** The server writes an object, in a schedule of `explore`. */
+export interface ServerWriteLine {
+  readonly kind: 'write';
+  readonly ms: number;
+  /** Who sent the request. */
+  readonly process: string;
+  /** `creates pods default/web-0` */
+  readonly text: string;
+  readonly object: KubernetesObject;
+}
+
+/** A fault strikes, or a user acts, in a schedule of `explore`. */
+export interface StepLine {
+  readonly kind: 'fault' | 'action';
+  readonly ms: number;
+  readonly text: string;
+}
+
 /** A line after the header. `ms` is the time since the start of the program. */
 export type RecordingLine =
   | CacheLine
@@ -187,4 +221,6 @@ export type RecordingLine =
   | EventLine
   | TermLine
   | CompleteLine
-  | GapLine;
+  | GapLine
+  | ServerWriteLine
+  | StepLine;

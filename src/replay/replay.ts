@@ -21,7 +21,7 @@ import type { KeyHandler } from '../workqueue/worker-pool.ts';
 import { isOfEvents, jsonAnswer } from './exchange.ts';
 import { describeFailure, eventSummary } from './flight-recorder.ts';
 import type { Header, RecordingLine, SyncLine } from './format.ts';
-import { lineOf, readRecording } from './read-recording.ts';
+import { lineOf, readRecording, RecordingError } from './read-recording.ts';
 import type { Recording } from './read-recording.ts';
 import { Redaction } from './redaction.ts';
 import { ReplayCaches } from './replay-caches.ts';
@@ -65,7 +65,19 @@ export interface ReplayReport {
  */
 export async function replay(options: ReplayOptions): Promise<ReplayReport> {
   checkOptions(options, { file: true, controllers: true, log: true }, 'replay');
-  const recording = await readRecording(options.file);
+  return replayRecording(await readRecording(options.file), options);
+}
+
+/** @throws {RecordingError} if it is a schedule of `explore` */
+export function replayRecording(
+  recording: Recording,
+  options: Omit<ReplayOptions, 'file'>,
+): Promise<ReplayReport> {
+  if (recording.header.schedule) {
+    throw new RecordingError(
+      'A schedule of explore is not replayed: show it with replay FILE --web, and repeat it with the option replay of explore',
+    );
+  }
   return new Replay(recording, options).run();
 }
 
@@ -75,7 +87,7 @@ const STOP_MS = 60_000;
 /** Runs a program against a recording. */
 class Replay {
   readonly #recording: Recording;
-  readonly #options: ReplayOptions;
+  readonly #options: Omit<ReplayOptions, 'file'>;
   readonly #clock: FakeClock;
   readonly #caches: ReplayCaches;
   readonly #redaction: Redaction;
@@ -90,7 +102,7 @@ class Replay {
   #isComplete = false;
   #missingLines: number;
 
-  constructor(recording: Recording, options: ReplayOptions) {
+  constructor(recording: Recording, options: Omit<ReplayOptions, 'file'>) {
     const { header, caches, unreadable } = recording;
     this.#recording = recording;
     this.#options = options;
@@ -259,6 +271,9 @@ class Replay {
       case 'cache':
       case 'end':
       case 'term':
+      case 'write':
+      case 'fault':
+      case 'action':
         return undefined;
     }
   }

@@ -1,6 +1,6 @@
 import { countText } from '../serving/words.ts';
 import { describeRequest } from './comparison.ts';
-import type { FieldDifference } from './comparison.ts';
+import type { FieldDifference, WriteDifference } from './comparison.ts';
 import type { RecordingLine } from './format.ts';
 import type { ReplayReport } from './replay.ts';
 import type { SyncDifference } from './replayed-sync.ts';
@@ -9,9 +9,16 @@ import { lineOf, readRecording } from './read-recording.ts';
 /** Yields what a person reads about a replay: how each sync differs, and a summary. */
 export function* describeReport(report: ReplayReport): Generator<string, void, undefined> {
   for (const difference of report.differences) {
-    yield* describeDifference(difference);
+    const { controller, key, at, sync, causes } = difference;
+    yield `${at.toISOString()} ${controller} ${key} (sync ${sync}: ${causes.join(', ') || 'no cause'})`;
+    for (const line of describeDifference(difference)) yield `  ${line}`;
     yield '';
   }
+  yield* summarize(report);
+}
+
+/** Yields what a replay compared, and its result in the last line. */
+export function* summarize(report: ReplayReport): Generator<string, void, undefined> {
   const { compared, differences, skipped, missingLines, isCut, missingCaches } = report;
   for (const [reason, count] of skipped)
     yield `Not compared: ${countText(count, 'sync')}, because ${reason}`;
@@ -27,15 +34,25 @@ export function* describeReport(report: ReplayReport): Generator<string, void, u
   yield `Replayed ${countText(compared, 'sync')}: ${result}`;
 }
 
-function* describeDifference(difference: SyncDifference): Generator<string, void, undefined> {
-  const { controller, key, at, sync, causes, writes, result, reads } = difference;
-  yield `${at.toISOString()} ${controller} ${key} (sync ${sync}: ${causes.join(', ') || 'no cause'})`;
-  for (const { kind, write, fields } of writes) {
-    yield `  ${kind}: ${write}`;
-    for (const { field, ...values } of fields) yield `    ${field}: ${describeValues(values)}`;
-  }
-  if (result) yield `  result: ${describeValues(result)}`;
-  for (const read of reads) yield `  reads what the recording does not have: ${read}`;
+/** Yields how a sync differs. */
+export function* describeDifference({
+  writes,
+  result,
+  reads,
+}: SyncDifference): Generator<string, void, undefined> {
+  for (const write of writes) yield* describeWrite(write);
+  if (result) yield `result: ${describeValues(result)}`;
+  for (const read of reads) yield `reads what the recording does not have: ${read}`;
+}
+
+/** Yields how a write differs. */
+export function* describeWrite({
+  kind,
+  write,
+  fields,
+}: WriteDifference): Generator<string, void, undefined> {
+  yield `${kind}: ${write}`;
+  for (const { field, ...values } of fields) yield `  ${field}: ${describeValues(values)}`;
 }
 
 function describeValues({ recorded, replayed }: Omit<FieldDifference, 'field'>): string {
@@ -55,7 +72,7 @@ function shortened(text: string = 'nothing'): string {
  */
 export async function* tellRecording(file: string): AsyncGenerator<string, void, undefined> {
   const { header, lines, caches, isCut } = await readRecording(file);
-  const names = new Map(caches.map(({ id, name }) => [id, name]));
+  const cachesById = new Map(caches.map((cache) => [cache.id, cache]));
   const syncs = new Map<number, string>();
   const requests = new Map<number, { readonly who: string; readonly text: string }>();
   const known = new Set<string>();
@@ -63,7 +80,7 @@ export async function* tellRecording(file: string): AsyncGenerator<string, void,
   const tell = ({ ms }: { readonly ms: number }, who: string, text: string) =>
     `${new Date(header.startMs + ms).toISOString()}  ${who.padEnd(12)}  ${text}`;
   const { name, version } = header.program;
-  if (name !== '') yield tell(header, 'program', `is ${name} ${version}`);
+  if (name !== '') yield tell(header, 'program', `is ${name} ${version}`.trimEnd());
   for (const each of lines) {
     const line: RecordingLine | undefined = lineOf(each);
     switch (line?.kind) {
@@ -75,17 +92,15 @@ export async function* tellRecording(file: string): AsyncGenerator<string, void,
         const event = line.kind === 'drop' ? 'DELETED' : known.has(id) ? 'MODIFIED' : 'ADDED';
         if (line.kind === 'drop') known.delete(id);
         else known.add(id);
-        yield tell(
-          line,
-          'program',
-          `sees the event of ${names.get(line.cache) ?? '?'}: ${event} ${at}`,
-        );
+        const { process = 'program', name: cacheName = '?' } = cachesById.get(line.cache) ?? {};
+        yield tell(line, process, `sees the event of ${cacheName}: ${event} ${at}`);
         break;
       }
       case 'sync': {
-        syncs.set(line.sync, line.controller);
+        const who = line.process ?? line.controller;
+        syncs.set(line.sync, who);
         const causes = line.causes.map(({ text }) => text).join(', ');
-        yield tell(line, line.controller, `syncs ${line.key} (${causes})`);
+        yield tell(line, who, `syncs ${line.key} (${causes})`);
         break;
       }
       case 'request':
@@ -115,9 +130,18 @@ export async function* tellRecording(file: string): AsyncGenerator<string, void,
       case 'term': {
         const started = line.lease ? 'acquires the Lease' : 'starts the controllers';
         const stopped = line.lease ? 'stops leading' : 'stops the controllers';
-        yield tell(line, 'program', line.state === 'started' ? started : stopped);
+        yield tell(line, line.process ?? 'program', line.state === 'started' ? started : stopped);
         break;
       }
+      case 'write':
+        yield tell(line, line.process, line.text);
+        break;
+      case 'fault':
+        yield tell(line, '!', line.text);
+        break;
+      case 'action':
+        yield tell(line, '>', line.text);
+        break;
       case 'gap':
         yield tell(line, '!', `${countText(line.lines, 'line')} are missing: ${line.reason}`);
         break;

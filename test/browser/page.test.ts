@@ -80,7 +80,7 @@ async function serve(context: TestContext, { names = [], port = '0', election, d
 }
 
 it('has current pictures in the documentation', () => {
-  for (const file of Object.keys(PICTURES)) {
+  for (const file of PICTURES) {
     assert.deepEqual(differencesOf(file), [], `${file}: npm run test:browser -- --pictures`);
   }
 });

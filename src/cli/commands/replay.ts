@@ -1,16 +1,29 @@
-import { replay } from '../../replay/replay.ts';
 import { readRecording, RecordingError } from '../../replay/read-recording.ts';
+import type { Recording } from '../../replay/read-recording.ts';
+import { replayRecording } from '../../replay/replay.ts';
+import type { ReplayReport } from '../../replay/replay.ts';
 import { describeReport, tellRecording } from '../../replay/report.ts';
+import { timelinePages } from '../../replay/timeline-pages.ts';
+import { Timeline } from '../../replay/timeline.ts';
+import { HttpServer } from '../../serving/http-server.ts';
 import { silentLogger } from '../../util/logger.ts';
 import { EXIT_FAILURE, EXIT_OK, UsageError } from '../common/errors.ts';
 import type { OptionValues } from '../flags/option.ts';
 import type { REPLAY_OPTIONS } from '../flags/options.ts';
+import { withUsageErrors } from '../program/endpoints.ts';
 import { loadBuilders } from '../program/program.ts';
 import type { CommandContext } from '../program/program.ts';
 import { buildControllers } from './run.ts';
 
+type ReplayFlags = Pick<OptionValues<typeof REPLAY_OPTIONS>, 'story' | 'web' | 'web-port'> &
+  Readonly<Record<string, unknown>>;
+
+type ReplayContext = Pick<CommandContext, 'program' | 'print' | 'log' | 'signal'> & {
+  readonly logging: Pick<CommandContext['logging'], 'verbosity'>;
+};
+
 /**
- * Replays a recording with the controllers of the program, and prints how their writes differ.
+ * Replays a recording with the controllers of the program, and prints how their writes differ, or shows it in a browser.
  *
  * @param flags values of the program's own flags, too
  * @returns 1 if a sync differs
@@ -18,35 +31,66 @@ import { buildControllers } from './run.ts';
  */
 export async function replayFile(
   operands: readonly string[],
-  flags: Pick<OptionValues<typeof REPLAY_OPTIONS>, 'story'> & Readonly<Record<string, unknown>>,
-  { program, print, log, logging }: Pick<CommandContext, 'program' | 'print' | 'log' | 'logging'>,
+  flags: ReplayFlags,
+  context: ReplayContext,
 ): Promise<number> {
   const [file] = operands;
   if (file === undefined || operands.length > 1) {
     throw new UsageError(`expected one recording: replay FILE, got ${operands.length}`);
   }
+  const { print } = context;
   try {
     if (flags.story) {
       for await (const line of tellRecording(file)) print(line);
       return EXIT_OK;
     }
-    const { header } = await readRecording(file);
-    const controllers = header.controllers.filter((name) =>
-      Object.hasOwn(program.controllers, name),
-    );
-    const builders = await loadBuilders(program, controllers);
-    const { namespaces } = header;
-    const config = { controllers, namespaces, concurrentSyncs: new Map<string, number>(), flags };
-    const report = await replay({
-      file,
-      // The log of the replayed program repeats that of the recorded one.
-      log: logging.verbosity > 0 ? log : silentLogger,
-      controllers: (kit) => buildControllers(program, builders, kit, config),
-    });
+    const recording = await readRecording(file);
+    if (flags.web) return await showPage(file, recording, flags, context);
+    const report = await replayWith(recording, flags, context);
     for (const line of describeReport(report)) print(line);
     return report.differences.length === 0 ? EXIT_OK : EXIT_FAILURE;
   } catch (error) {
     if (error instanceof RecordingError) throw new UsageError(error.message, { cause: error });
     throw error;
   }
+}
+
+/** Replays a recording with those of its controllers that the program has. */
+async function replayWith(
+  recording: Recording,
+  flags: ReplayFlags,
+  { program, log, logging }: ReplayContext,
+): Promise<ReplayReport> {
+  const { controllers: recorded, namespaces } = recording.header;
+  const controllers = recorded.filter((name) => Object.hasOwn(program.controllers, name));
+  const builders = await loadBuilders(program, controllers);
+  const config = { controllers, namespaces, concurrentSyncs: new Map<string, number>(), flags };
+  return replayRecording(recording, {
+    // The log of the replayed program repeats that of the recorded one.
+    log: logging.verbosity > 0 ? log : silentLogger,
+    controllers: (kit) => buildControllers(program, builders, kit, config),
+  });
+}
+
+/** Serves a page with the recording until the user stops it. */
+async function showPage(
+  file: string,
+  recording: Recording,
+  flags: ReplayFlags,
+  context: ReplayContext,
+): Promise<number> {
+  const { print, log, signal } = context;
+  const report = recording.header.schedule
+    ? undefined
+    : await replayWith(recording, flags, context);
+  const pages = timelinePages(new Timeline(file, recording, report));
+  const server = new HttpServer(
+    { log },
+    { name: 'page', bindAddress: `127.0.0.1:${flags['web-port']}`, routes: { pages } },
+  );
+  void server.listening.then((address) =>
+    print(`The recording in a browser: http://${address}/debug/. Press Ctrl-C to stop.`),
+  );
+  await withUsageErrors(server).run(signal);
+  return EXIT_OK;
 }

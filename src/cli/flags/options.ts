@@ -115,12 +115,25 @@ export const TOP_OPTIONS = {
   ),
 } as const;
 
+const WEB_PORT_OPTION = integerOption({
+  help: 'Port of the page of --web; 0 selects a free port',
+  default: 0,
+  min: 0,
+  max: 65_535,
+});
+
 /** Flags of `replay`. */
 export const REPLAY_OPTIONS = {
   ...COMMON_OPTIONS,
   ...optionGroup(
     'Other',
-    { story: booleanOption({ help: 'Print what happened, and do not replay it' }) },
+    {
+      story: booleanOption({ help: 'Print what happened, and do not replay it' }),
+      web: booleanOption({
+        help: 'Serve a page for a browser, on a loopback address, that shows the recording as a timeline and where the replay differs',
+      }),
+      'web-port': WEB_PORT_OPTION,
+    },
     { flagOnly: true },
   ),
 } as const;
@@ -192,12 +205,7 @@ const WEB_OPTIONS = {
   web: booleanOption({
     help: 'Serve a page for a browser, on a loopback address, that shows the cluster and can inject faults',
   }),
-  'web-port': integerOption({
-    help: 'Port of the page of --web; 0 selects a free port',
-    default: 0,
-    min: 0,
-    max: 65_535,
-  }),
+  'web-port': WEB_PORT_OPTION,
 } as const;
 
 /** Flags of `serve`. */

@@ -2,8 +2,8 @@ import { createHash } from 'node:crypto';
 import type { Page, Pages } from '../routes.ts';
 import { pageAssets } from './assets.ts';
 
-/** Part of the page: the controllers of a program, or the objects and requests of an embedded cluster. */
-export type PagePart = 'controllers' | 'cluster';
+/** Part of the page: the controllers of a program, the objects and requests of an embedded cluster, or a recording. */
+export type PagePart = 'controllers' | 'cluster' | 'recording';
 
 /**
  * Page `/debug/`: one HTML document that shows the other debug pages in a browser, without requests to other

@@ -11,6 +11,10 @@ import type { ControllerKit } from '../../../src/manager/controller-kit.ts';
 import { OwnedObjects } from '../../../src/manager/owned-objects.ts';
 import { done } from '../../../src/workqueue/outcome.ts';
 import type { SyncHandler } from '../../../src/manager/controller-options.ts';
+import { readRecording } from '../../../src/replay/read-recording.ts';
+import { replay as replayFile } from '../../../src/replay/replay.ts';
+import { Timeline } from '../../../src/replay/timeline.ts';
+import type { TimelineEntry } from '../../../src/serving/page/timeline-report.ts';
 import { EXPLORED } from '../../support/explored-programs.ts';
 import {
   COUNT_AT,
@@ -18,6 +22,7 @@ import {
   CREATES_FROM_CACHE,
   naiveOptions,
 } from '../../support/naive-controllers.ts';
+import { recordings } from '../../support/recorded-run.ts';
 
 const COUNT: ExploreOptions = {
   ...COUNT_SCENARIO,
@@ -35,6 +40,8 @@ async function violation(options: ExploreOptions): Promise<ViolationError> {
 }
 
 describe('explore', () => {
+  const file = recordings();
+
   it('has the same trace in every run with the same seed', async () => {
     const first = await explore(COUNT);
     assert.deepEqual(await explore(COUNT), first);
@@ -49,6 +56,31 @@ describe('explore', () => {
     assert.match(found.message, /crashes before .* starts, and reads the state before/s);
     const again = await violation({ ...options, replay: found.replay });
     assert.equal(again.detail, found.detail);
+  });
+
+  it('records the schedule in which a rule does not hold, and nothing else happens in it', async () => {
+    const replay = [
+      'crash @ controller: event of pods: ADDED default/web-vbs99 #1',
+      'stale @ controller: restart #1',
+    ];
+    const recording = file('schedule.ndjson');
+    const options = { ...naiveOptions(CREATES_FROM_CACHE), replay };
+    const { message } = await violation(options);
+    const recorded = await violation({ ...options, recording });
+    assert.equal(recorded.message.split('\nShow it')[0], message);
+    const { report } = new Timeline(recording, await readRecording(recording));
+    const textsOf = (kind: TimelineEntry['kind']) =>
+      report.entries.filter((entry) => entry.kind === kind).map(({ text }) => text);
+    const written = /creates pods \S+/g;
+    assert.deepEqual(textsOf('write').join('\n').match(written), message.match(written));
+    assert.equal(textsOf('fault').length, 2);
+    assert.ok(textsOf('change').includes('ADDED pods default/web-vbs99'));
+    assert.ok(textsOf('sync').every((text) => text.startsWith('syncs default/test-count')));
+    assert.deepEqual(
+      report.entries.filter(({ kind }) => kind === 'request').map(({ result }) => result),
+      ['no response', '201', '201'],
+    );
+    await assert.rejects(replayFile({ file: recording, controllers: [] }), /schedule of explore/);
   });
 
   it('checks an invariant after each write', async () => {

@@ -14,12 +14,9 @@ import { TONES } from './results.ts';
 import type { Tone } from './results.ts';
 import { linkTo, linkToKey } from './route.ts';
 import type { Route } from './route.ts';
-import { AllColumns, Badge, cellsOf, Cut, ResultBadge } from './table.tsx';
+import { Badge, Cut, ResultBadge } from './table.tsx';
 import type { Column } from './table.tsx';
-
-/** Height of a row in pixels, as in the style, and number of rows beyond the visible ones. */
-const ROW_PX = 34;
-const SPARE_ROWS = 12;
+import { VirtualTable } from './virtual-table.tsx';
 
 const TONES_OF_STATES: Readonly<Record<string, Tone>> = {
   running: 'good',
@@ -252,65 +249,17 @@ export function KeysView(props: {
           {report.keys.length === 0 ? 'No key was synced yet.' : 'No key matches the filters.'}
         </p>
       ) : (
-        <VisibleRows rows={rows} query={query} redraw={redraw} />
+        <VirtualTable
+          id="keys"
+          caption="Keys"
+          columns={COLUMNS}
+          rows={rows}
+          keyOf={(row) => `${row.controller} ${row.key}`}
+          heading={(column) => <Heading column={column} query={query} />}
+          redraw={redraw}
+        />
       )}
     </>
-  );
-}
-
-function VisibleRows(props: {
-  readonly rows: readonly ListedKey[];
-  readonly query: Route['query'];
-  readonly redraw: () => void;
-}) {
-  const { rows, query, redraw } = props;
-  const box = document.querySelector('#keys');
-  const top = box?.scrollTop ?? 0;
-  const height = box?.clientHeight ?? 600;
-  const from = Math.max(0, Math.min(rows.length, Math.floor(top / ROW_PX)) - SPARE_ROWS);
-  const to = Math.min(rows.length, Math.ceil((top + height) / ROW_PX) + SPARE_ROWS);
-  return (
-    <>
-      <AllColumns of={COLUMNS} />
-      <div
-        class="scroll virtual"
-        id="keys"
-        tabIndex={0}
-        role="group"
-        aria-label="Keys"
-        onScroll={redraw}
-      >
-        <table aria-rowcount={rows.length + 1}>
-          <caption class="hidden">Keys</caption>
-          <thead>
-            <tr aria-rowindex={1}>
-              {COLUMNS.map((column) => (
-                <Heading column={column} query={query} />
-              ))}
-            </tr>
-          </thead>
-          <tbody>
-            <Spacer key="above" rows={from} />
-            {rows.slice(from, to).map((row, at) => (
-              <tr key={`${row.controller} ${row.key}`} aria-rowindex={from + at + 2}>
-                {cellsOf(COLUMNS, row)}
-              </tr>
-            ))}
-            <Spacer key="below" rows={rows.length - to} />
-          </tbody>
-        </table>
-      </div>
-    </>
-  );
-}
-
-/** Takes the place of rows that are not visible. */
-function Spacer({ rows }: { readonly rows: number }) {
-  if (rows === 0) return null;
-  return (
-    <tr aria-hidden="true" class="spacer">
-      <td colSpan={COLUMNS.length} style={{ height: `${rows * ROW_PX}px` }} />
-    </tr>
   );
 }
 

@@ -3,9 +3,12 @@ import { writeFileSync } from 'node:fs';
 import { describe, it } from 'node:test';
 import { CONFIG_MAPS } from '../../../../src/api/builtin.ts';
 import { commandLine } from '../../../../src/cli/command-line.ts';
+import { replayFile } from '../../../../src/cli/commands/replay.ts';
 import type { ProgramOptions } from '../../../../src/cli/program/program.ts';
 import { Controller } from '../../../../src/manager/controller.ts';
 import type { ControllerKit } from '../../../../src/manager/controller-kit.ts';
+import type { TimelineReport } from '../../../../src/serving/page/timeline-report.ts';
+import { silentLogger } from '../../../../src/util/logger.ts';
 import { done } from '../../../../src/workqueue/outcome.ts';
 import { linesOfFile, recordings, recordRun } from '../../../support/recorded-run.ts';
 
@@ -69,6 +72,27 @@ describe('replay', () => {
     assert.match(other.text, /ConfigMap default\/a added\)\n {2}additional: event Normal Watched/);
     const story = await run(program('Seen'), file, '--story');
     assert.match(story.text, /seen {10}records Normal Seen of ConfigMap default\/a: Saw it/);
+  });
+
+  it('serves a page with the recording and what differs', async () => {
+    const file = await record();
+    const stop = new AbortController();
+    const printed = Promise.withResolvers<string>();
+    const context = {
+      program: program('Watched'),
+      print: printed.resolve,
+      log: silentLogger,
+      logging: { verbosity: 0 },
+      signal: stop.signal,
+    };
+    const flags = { story: false, web: true, 'web-port': 0 };
+    const running = replayFile([file], flags, context);
+    const [url = ''] = /http:\S+\/debug\//.exec(await printed.promise) ?? [];
+    const report = (await (await fetch(`${url}timeline`)).json()) as TimelineReport;
+    assert.equal((await fetch(`${url}timeline/entry?at=-1`)).status, 404);
+    stop.abort();
+    assert.equal(await running, 0);
+    assert.ok(report.entries.some(({ isDifferent }) => isDifferent));
   });
 
   it('exits with 2 if the file cannot be read, is no recording, or has another version', async () => {
