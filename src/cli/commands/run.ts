@@ -29,9 +29,6 @@ import type { ServerOptions } from '../program/servers.ts';
 import { collectStartGarbage } from '../program/start-garbage.ts';
 import { webhookServerOptions } from '../program/webhook-server.ts';
 
-/** Time after which the start is over, in milliseconds. */
-const START_MS = 10_000;
-
 /** The part of the context that `run` uses, and further debug pages. */
 type RunContext = Pick<CommandContext, 'log' | 'signal' | 'environment'> &
   Pick<ProcessOptions, 'logLevel' | 'debugRoutes'>;
@@ -106,7 +103,7 @@ export async function run(
       source: cluster.source,
     });
     if (isDryRun) log.info('Dry run: no object is changed, and no Lease is acquired');
-    const cancelCollection = clock.after(START_MS, collectStartGarbage);
+    const cancelCollection = collectStartGarbage({ clock });
     try {
       await runControllers(options, signal);
     } finally {
