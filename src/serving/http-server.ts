@@ -1,7 +1,5 @@
 import type { Server } from 'node:http';
-import { createSecureServer } from 'node:http2';
 import type { Http2SecureServer } from 'node:http2';
-import { createServer as createHttpsServer } from 'node:https';
 import type { Server as HttpsServer } from 'node:https';
 import type { Readable } from 'node:stream';
 import { pipeline } from 'node:stream/promises';
@@ -24,7 +22,7 @@ import type { HttpServerRoutes } from './routes.ts';
 import { RequestRouter } from './request-router.ts';
 import type { Incoming, Outgoing, Reply } from './request-router.ts';
 import type { CertificateSource } from './serving-certificate.ts';
-import { createServer } from '../util/node-http.ts';
+import { nodeHttp, nodeHttp2, nodeHttps } from '../util/node-http.ts';
 
 /** Options of {@link HttpServer}. */
 export interface HttpServerOptions {
@@ -144,7 +142,7 @@ export class HttpServer implements Runnable {
   async run(signal: AbortSignal): Promise<void> {
     const { tls } = this.#options;
     const limits = limitsOf(this.#options);
-    if (!tls) return this.#serve(createServer(limits), signal);
+    if (!tls) return this.#serve(nodeHttp().createServer(limits), signal);
     const loading = tls.certificate.load();
     // The certificate may come from an API server that is not reachable.
     if (!(await settledBeforeAbort(loading, signal))) return;
@@ -294,8 +292,12 @@ function secureServer(
   const requestCert = tls.clientCa !== undefined;
   const options = { ...limits, ...contextOf(tls, certificate), requestCert };
   return tls.http2
-    ? createSecureServer({ ...options, allowHTTP1: true, settings: { maxConcurrentStreams } })
-    : createHttpsServer(options);
+    ? nodeHttp2().createSecureServer({
+        ...options,
+        allowHTTP1: true,
+        settings: { maxConcurrentStreams },
+      })
+    : nodeHttps().createServer(options);
 }
 
 function contextOf(

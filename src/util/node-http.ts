@@ -1,5 +1,7 @@
 /**
- * Module `node:http`. An `import` of it evaluates all its exports, and those for WebSockets load undici, which takes
- * longer than all other modules of a server together.
+ * The HTTP modules of Node.js, loaded when they are first used. They take a large part of the time of an import of this package. An `import` of
+ * `node:http` also evaluates all its exports, and those for WebSockets load undici.
  */
-export const { createServer, request, ServerResponse } = process.getBuiltinModule('node:http');
+export const nodeHttp = () => process.getBuiltinModule('node:http');
+export const nodeHttps = () => process.getBuiltinModule('node:https');
+export const nodeHttp2 = () => process.getBuiltinModule('node:http2');

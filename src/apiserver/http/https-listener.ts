@@ -1,7 +1,6 @@
 import type { X509Certificate } from 'node:crypto';
 import { once } from 'node:events';
 import type { IncomingHttpHeaders, IncomingMessage, ServerResponse } from 'node:http';
-import { constants, createSecureServer } from 'node:http2';
 import type { Http2ServerRequest, Http2ServerResponse } from 'node:http2';
 import type { AddressInfo, Socket } from 'node:net';
 import type { Writable } from 'node:stream';
@@ -19,7 +18,7 @@ import { methodNotAllowed } from '../objects/status-error.ts';
 import { isSpdyRequest, serveConnection } from './streams/serve-connection.ts';
 import { acceptHandshake, sendMessages } from './websocket.ts';
 import { isWebSocketRequest } from './websocket-request.ts';
-import { ServerResponse as NodeResponse } from '../../util/node-http.ts';
+import { nodeHttp, nodeHttp2 } from '../../util/node-http.ts';
 
 export interface HttpsListenerOptions {
   readonly host: string;
@@ -89,7 +88,7 @@ export async function listenHttps(
   const { host, port, certificatePem, privateKeyPem, authoritiesPem } = options;
   const { maxConnections = 1000, discardMs = 1000, maxReceivedBytes = 256 * 1024 ** 2 } = options;
   const bodies = new IncompleteBodies<Incoming>({ maxBytes: maxReceivedBytes, giveUp });
-  const server = createSecureServer({
+  const server = nodeHttp2().createSecureServer({
     cert: certificatePem,
     key: privateKeyPem,
     allowHTTP1: true,
@@ -229,7 +228,7 @@ async function serveUpgrade(
   socket.on('error', onClose);
   // Frames wait in the socket until the handshake is accepted.
   socket.pause();
-  const outgoing = new NodeResponse(incoming);
+  const outgoing = new (nodeHttp().ServerResponse)(incoming);
   outgoing.shouldKeepAlive = false;
   outgoing.assignSocket(socket);
   outgoing.once('finish', () => socket.destroySoon());
@@ -365,7 +364,7 @@ async function send(
 
 /** Ends a request whose body is given up. */
 function giveUp(incoming: Incoming): void {
-  if ('stream' in incoming) incoming.stream.close(constants.NGHTTP2_ENHANCE_YOUR_CALM);
+  if ('stream' in incoming) incoming.stream.close(nodeHttp2().constants.NGHTTP2_ENHANCE_YOUR_CALM);
   else incoming.destroy();
 }
 
@@ -429,7 +428,7 @@ function discardStream(incoming: Incoming, outgoing: Http2ServerResponse, discar
   discard(incoming, outgoing);
   if (stream.endAfterHeaders) return;
   stream.once('finish', () => {
-    const timer = setTimeout(() => stream.close(constants.NGHTTP2_NO_ERROR), discardMs);
+    const timer = setTimeout(() => stream.close(nodeHttp2().constants.NGHTTP2_NO_ERROR), discardMs);
     stream.once('close', () => clearTimeout(timer));
   });
 }

@@ -1,10 +1,10 @@
 import { WebhookCallError } from '../objects/webhook-call.ts';
 import type { WebhookCall, WebhookCaller, WebhookFunction } from '../objects/webhook-call.ts';
-import { Agent, request as httpsRequest } from 'node:https';
 import type { RequestOptions } from 'node:https';
 import { once } from 'node:events';
 import type { IncomingMessage } from 'node:http';
 import { isIPv6 } from 'node:net';
+import { nodeHttps } from '../../util/node-http.ts';
 import { rejectOnAbort } from '../../util/abort.ts';
 import type { Clock } from '../../util/clock.ts';
 import { goQuote } from '../../util/go-quote.ts';
@@ -35,7 +35,7 @@ export class WebhookClient implements WebhookCaller {
   readonly #deps: WebhookClientDeps;
   readonly #functions = new Map<string, WebhookFunction>();
   /** Idle connections do not keep the process alive. */
-  readonly #agent = new Agent({ keepAlive: true, maxFreeSockets: 4 });
+  readonly #agent = new (nodeHttps().Agent)({ keepAlive: true, maxFreeSockets: 4 });
 
   constructor(deps: WebhookClientDeps) {
     this.#deps = deps;
@@ -101,7 +101,7 @@ export class WebhookClient implements WebhookCaller {
       agent: this.#agent,
       signal,
     };
-    const outgoing = httpsRequest(options);
+    const outgoing = nodeHttps().request(options);
     outgoing.end(JSON.stringify(body));
     const [incoming] = (await once(outgoing, 'response')) as [IncomingMessage];
     const text = await textOf(incoming);

@@ -5,7 +5,7 @@ import { messageOf } from '../../util/values.ts';
 import { untilAborted } from '../../util/abort.ts';
 import type { EnvtestProgram } from './program.ts';
 import { parseGoFlags, flagNames } from './go-flags.ts';
-import { createServer } from '../../util/node-http.ts';
+import { nodeHttp } from '../../util/node-http.ts';
 
 /** The flags of etcd 3.7. */
 const FLAGS = {
@@ -86,7 +86,7 @@ export const etcd: EnvtestProgram = async (args, { signal, print, warn }) => {
 
 async function listen({ protocol, hostname, port }: URL): Promise<Server> {
   if (protocol !== 'http:') throw new Error('client URLs must start with http://');
-  const server = createServer(({ url = '' }, response) => {
+  const server = nodeHttp().createServer(({ url = '' }, response) => {
     const document = DOCUMENTS[url.replace(/\?.*/, '')];
     response.writeHead(document ? 200 : 404, { 'content-type': 'application/json' });
     response.end(JSON.stringify(document ?? {}));

@@ -11,7 +11,7 @@ import { DialError, ProxyError } from './connection-error.ts';
 import type { IncomingMessage } from 'node:http';
 import { socks5 } from './socks5.ts';
 import type { Socks5User } from './socks5.ts';
-import { request } from '../../util/node-http.ts';
+import { nodeHttp } from '../../util/node-http.ts';
 
 /** Certificates of a TLS connection. */
 export interface TlsMaterial {
@@ -306,7 +306,7 @@ async function connect(
 ): Promise<void> {
   const authority = `${isIPv6(host) ? `[${host}]` : host}:${port}`;
   const pair = user && Buffer.from(`${user.name}:${user.password}`).toString('base64');
-  const connectRequest = request({
+  const connectRequest = nodeHttp().request({
     method: 'CONNECT',
     path: authority,
     headers: {

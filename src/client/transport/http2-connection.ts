@@ -4,10 +4,10 @@ import type {
   IncomingHttpHeaders,
   OutgoingHttpHeaders,
 } from 'node:http2';
-import { connect, constants } from 'node:http2';
 import type { Socket } from 'node:net';
 import type { Clock } from '../../util/clock.ts';
 import type { HttpRequest, HttpResponse } from '../../util/http.ts';
+import { nodeHttp2 } from '../../util/node-http.ts';
 import { unreachable } from './connection-error.ts';
 import { ConnectionHealthCheck } from './health-check.ts';
 import type { HealthCheckLimits } from './health-check.ts';
@@ -55,7 +55,7 @@ export class Http2Connection {
     const { server, socket, clock } = options;
     this.#options = options;
     this.#prefix = server.pathname.replace(/\/+$/, '');
-    const session = connect(server, {
+    const session = nodeHttp2().connect(server, {
       createConnection: () => socket,
       settings: { enablePush: false, initialWindowSize: STREAM_WINDOW_BYTES },
     });
@@ -104,7 +104,7 @@ export class Http2Connection {
     try {
       const stream = this.#open(request);
       const abort = () => {
-        stream.close(constants.NGHTTP2_CANCEL);
+        stream.close(nodeHttp2().constants.NGHTTP2_CANCEL);
         stream.destroy();
       };
       signal?.addEventListener('abort', abort, { once: true });
@@ -291,7 +291,7 @@ class ReceiveBuffer {
     // A reset also emits 'end'; only after 'close' is it known how the stream ended.
     stream.once('close', () => {
       this.#closed = true;
-      if (!this.#ended || stream.rstCode !== constants.NGHTTP2_NO_ERROR) {
+      if (!this.#ended || stream.rstCode !== nodeHttp2().constants.NGHTTP2_NO_ERROR) {
         this.#failure ??= { error: connectionReset(stream.rstCode) };
       }
       this.#nextArrival?.resolve();
@@ -322,7 +322,7 @@ class ReceiveBuffer {
 
   close(): void {
     if (this.#closed) return;
-    this.#stream.close(constants.NGHTTP2_CANCEL);
+    this.#stream.close(nodeHttp2().constants.NGHTTP2_CANCEL);
     this.#stream.destroy();
   }
 }

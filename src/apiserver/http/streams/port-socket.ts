@@ -3,7 +3,7 @@ import { Duplex } from 'node:stream';
 import type { ByteSink } from '../../../api/kubelet.ts';
 import type { HttpHandler, HttpRequest } from '../../../util/http.ts';
 import { messageOf } from '../../../util/values.ts';
-import { createServer } from '../../../util/node-http.ts';
+import { nodeHttp } from '../../../util/node-http.ts';
 
 /** A TCP connection to a Pod, as its client sends and receives it. */
 export interface PortStreams {
@@ -45,7 +45,7 @@ function settle(written: Promise<void>, done: (error?: Error | null) => void): v
 }
 
 function serverOf(handler: HttpHandler): Server {
-  return createServer((incoming, outgoing) => {
+  return nodeHttp().createServer((incoming, outgoing) => {
     respond(handler, incoming, outgoing).catch((error: unknown) => {
       outgoing.statusCode = 500;
       outgoing.end(`${messageOf(error)}\n`);
