@@ -29,7 +29,7 @@ export interface Deviation {
  *
  * | comparison | rule                                                                                         |
  * | ---------- | -------------------------------------------------------------------------------------------- |
- * | `equal`    | it is the same                                                                               |
+ * | `equal`    | it is the same, except for objects whose owner does not exist without faults, either         |
  * | `living`   | it is the same, except for objects whose owner does not exist                                |
  * | `contains` | the same objects exist, and others                                                           |
  * | `none`     | it may be another one                                                                        |
@@ -58,7 +58,7 @@ const OTHERS: readonly StepKind[] = ['end', 'action', 'request', 'response'];
 const RULES: ReadonlyMap<Fault, FaultRule> = new Map<Fault, FaultRule>([
   ['fresh', { steps: ['first action'], comparison: 'living' }],
   ['teardown', { steps: ['end'], comparison: 'none' }],
-  ['foreground', { steps: ['end'], comparison: 'none' }],
+  ['foreground', { steps: ['end', 'action'], comparison: 'none' }],
   ['twin', { steps: ['end', 'action'], comparison: 'contains' }],
   ['uninstall', { steps: ['end'], comparison: 'living' }],
   ['mutate', { steps: ['request'], calls: isCreate, comparison: 'none' }],

@@ -35,12 +35,15 @@ export interface FinalState {
   readonly lines: readonly string[];
   /** The existing ones with the objects of the scenario, without those whose owner does not exist. */
   readonly living: readonly string[];
+  /** Those whose owner does not exist. The garbage collector deletes them sooner or later. */
+  readonly garbage: readonly string[];
 }
 
 /** Returns the final state of a run. Copies that other clients made are no part of it. */
 export function finalStateOf(history: History): FinalState {
   const lines: string[] = [];
   const living: string[] = [];
+  const garbage: string[] = [];
   const uids = new Set([...history.objects()].map(({ object }) => object.metadata.uid));
   const copies = copiesIn(history.changes);
   const generated = new Set(
@@ -54,9 +57,10 @@ export function finalStateOf(history: History): FinalState {
     const line = `${nameOf(key, object)} ${contentOf(object, generated)}`;
     lines.push(line);
     const owner = object && controllerOf(object);
-    if (object && (!owner || uids.has(owner.uid)) && !isDefinition(resource)) living.push(line);
+    if (owner && !uids.has(owner.uid)) garbage.push(line);
+    else if (object && !isDefinition(resource)) living.push(line);
   }
-  return { lines: lines.toSorted(), living: living.toSorted() };
+  return { lines: lines.toSorted(), living: living.toSorted(), garbage };
 }
 
 /** Whether objects of the resource exist before the scenario, and come with a CRD. */
@@ -74,8 +78,10 @@ export function differenceOf(
     switch (comparison) {
       case 'none':
         return '';
-      case 'equal':
-        return stateDifference(expected.lines, actual.lines);
+      case 'equal': {
+        const isKept = (line: string) => !isNamedIn(line, expected.garbage);
+        return stateDifference(expected.lines.filter(isKept), actual.lines.filter(isKept));
+      }
       case 'living':
         return stateDifference(expected.living, actual.living);
       case 'contains':

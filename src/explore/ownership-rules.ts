@@ -57,14 +57,32 @@ function nameOf(owner: DeepReadonly<OwnerReference>, { metadata }: KubernetesObj
   return `${owner.kind} ${namespace === 'default' ? '' : `${namespace}/`}${owner.name}`;
 }
 
-/** A process changed or deleted an object that has no owner and that it did not create, unlike in the undisturbed schedule. */
+/**
+ * A process changed or deleted an object that has no owner and that it did not create, unlike in the undisturbed schedule. It may
+ * update the objects of users, such as their status.
+ */
 export function changedOthers(run: FinishedRun, expected: FinishedRun): string | undefined {
   const usual = new Set(foreignWrites(expected).map(({ resource }) => resource));
+  const ofUsers = new Set(expected.changes.filter(isCreatedByUser).map(({ resource }) => resource));
   const copies = copiesIn(run.changes);
-  const change = foreignWrites(run).find(
-    ({ resource, object }) => !usual.has(resource) || copies.has(object.metadata.uid),
-  );
+  const change = foreignWrites(run).find((each) => {
+    const { resource, object } = each;
+    const isUsual = usual.has(resource) || (ofUsers.has(resource) && !isDeletion(each));
+    return !isUsual || copies.has(object.metadata.uid);
+  });
   return change && `${change.by} ${describeChange(change)}, which it did not create`;
+}
+
+function isCreatedByUser({ verb, by, object }: ChangeRecord): boolean {
+  return verb === 'create' && by === 'scenario' && !controllerOf(object);
+}
+
+function isDeletion({ verb, object, previous }: ChangeRecord): boolean {
+  const { deletionTimestamp } = object.metadata;
+  return (
+    verb === 'delete' ||
+    (deletionTimestamp !== undefined && previous?.metadata.deletionTimestamp === undefined)
+  );
 }
 
 function foreignWrites({ changes }: FinishedRun): readonly ChangeRecord[] {
@@ -162,7 +180,7 @@ export function createdForDeleted({ changes, deviations }: FinishedRun): string 
 /** Something is left after a user has deleted everything, or a deleted object keeps its finalizer. */
 export function leftBehind(run: FinishedRun): string | undefined {
   const isTeardown = run.deviations.some(
-    ({ fault }) => fault === 'teardown' || fault === 'foreground',
+    ({ fault, at }) => (fault === 'teardown' || fault === 'foreground') && at.endsWith(': end'),
   );
   if (run.ending !== 'quiet') return undefined;
   const hasOrphan = run.deviations.some(({ fault }) => fault === 'orphan');

@@ -155,7 +155,8 @@ export function neglectsTwin(run: FinishedRun): string | undefined {
     );
     if (!first || controllerOf(twin.object) || ownedBy(twin) >= ownedBy(first)) continue;
     const isSilent = JSON.stringify(statusOf(twin.object)) === '{}' || isPositive(twin.object);
-    if (isSilent && isPositive(first.object)) {
+    const isWithoutStatus = JSON.stringify(statusOf(first.object)) === '{}';
+    if (isSilent && (isWithoutStatus || isPositive(first.object))) {
       return `${pluralOf(twin.resource)} ${keyOf(twin.object)} owns ${ownedBy(twin)} objects, and the status does not show why; ${keyOf(first.object)} owns ${ownedBy(first)}`;
     }
   }

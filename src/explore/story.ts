@@ -45,8 +45,10 @@ export function describeFault(fault: Fault, { step }: TraceEntry): string {
       return `a user creates a second object like the first, after ${what}`;
     case 'fresh':
       return `a user creates the final objects at once, instead of ${what}`;
-    case 'teardown':
     case 'foreground':
+      if (kind === 'action') return `the next deletions wait for the owned objects, in "${label}"`;
+      return 'a user deletes everything';
+    case 'teardown':
       return 'a user deletes everything';
     case 'uninstall':
       return 'a user deletes the CRDs, and creates them and their objects again';

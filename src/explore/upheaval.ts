@@ -1,6 +1,7 @@
 import { isApiError } from '../api/api-error.ts';
 import { CUSTOM_RESOURCE_DEFINITIONS } from '../api/builtin.ts';
 import type { KubernetesObject, NewObject } from '../api/object.ts';
+import { hookedClient } from '../client/client-calls.ts';
 import type { Client } from '../client/client.ts';
 import type { Clock } from '../util/clock.ts';
 import type { Upheaval } from './faults.ts';
@@ -39,7 +40,10 @@ export function isCrd(object: NewObject<KubernetesObject>): boolean {
 }
 
 /** Returns what happens next, as actions of the scenario. */
-export function actionsOf(upheaval: Upheaval, deps: UpheavalDeps): [string, ScenarioAction][] {
+export function actionsOf(
+  upheaval: Upheaval | 'collect',
+  deps: UpheavalDeps,
+): [string, ScenarioAction][] {
   const { client, clock, history, final } = deps;
   const garbage = async () => {
     await clock.sleep(BEFORE_GARBAGE_MS);
@@ -49,6 +53,8 @@ export function actionsOf(upheaval: Upheaval, deps: UpheavalDeps): [string, Scen
     for (const { resource, draft } of final.objects) await client.create(resource, draft);
   };
   switch (upheaval) {
+    case 'collect':
+      return [['the garbage collector deletes owned objects', garbage]];
     case 'fresh':
       return [
         ['a user creates the final objects at once', create],
@@ -67,6 +73,14 @@ export function actionsOf(upheaval: Upheaval, deps: UpheavalDeps): [string, Scen
     case 'uninstall':
       return [['a user deletes the CRDs, and creates all again', () => reinstall(deps)]];
   }
+}
+
+/** Returns a client that deletes in the foreground, so that the garbage collector has a finalizer. */
+export function foregroundClient(client: Client): Client {
+  return hookedClient(client, ({ call, options, send }) => {
+    const propagation = { propagationPolicy: 'Foreground' } as const;
+    return send(call.verb === 'delete' ? { ...propagation, ...options } : options);
+  });
 }
 
 /** Creates a copy of each object in the same namespace, and one with the same name in another. */

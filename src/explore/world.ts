@@ -25,7 +25,7 @@ import { SteppedTransport } from './transport.ts';
 import type { ExploredService } from './transport.ts';
 import { changesOwnObjectsOnly, scenarioObjects } from './scenario-objects.ts';
 import type { ScenarioAction } from './scenario-objects.ts';
-import { actionsOf, isCrd } from './upheaval.ts';
+import { actionsOf, foregroundClient, isCrd } from './upheaval.ts';
 import type { UpheavalDeps } from './upheaval.ts';
 
 /** What happens in each schedule. */
@@ -139,6 +139,8 @@ export class World {
   #broken: BrokenInvariant | undefined;
   #errors: LoggedError[] = [];
   #hasCopies = false;
+  /** Whether the next action deletes in the foreground. */
+  #isForeground = false;
   #hasActed = false;
   #hasEnded = false;
   #final: UpheavalDeps['final'] = { objects: [], durationMs: 0 };
@@ -217,6 +219,7 @@ export class World {
     this.#broken = undefined;
     this.#errors = [];
     this.#hasCopies = false;
+    this.#isForeground = false;
     this.#hasActed = false;
     this.#hasEnded = false;
     this.#outageEndMs = 0;
@@ -373,10 +376,13 @@ export class World {
       case 'rollback':
         this.#rollBack();
         return true;
+      case 'foreground':
+        if (step.kind === 'end') return this.#overturn(fault);
+        this.#isForeground = true;
+        return this.#overturn('collect');
       case 'fresh':
       case 'twin':
       case 'teardown':
-      case 'foreground':
       case 'uninstall':
         return this.#overturn(fault);
       default:
@@ -385,7 +391,7 @@ export class World {
   }
 
   /** Continues with other actions. Returns whether the step still runs. */
-  #overturn(upheaval: Upheaval): boolean {
+  #overturn(upheaval: Upheaval | 'collect'): boolean {
     const { scenario, cluster } = this.#options;
     const actions = actionsOf(upheaval, {
       client: this.#server.client,
@@ -468,7 +474,10 @@ export class World {
     const clock = this.scheduler.time.clock('scenario');
     const run = () => {
       this.#runningActions++;
-      action(this.#server.client, clock).then(
+      const { client } = this.#server;
+      const isForeground = this.#isForeground;
+      this.#isForeground = false;
+      action(isForeground ? foregroundClient(client) : client, clock).then(
         () => this.#runningActions--,
         (cause: unknown) => {
           this.#failedAction = new Error(`The action "${label}" of the scenario failed`, { cause });

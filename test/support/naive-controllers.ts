@@ -252,7 +252,7 @@ export const NAIVE_CONTROLLERS: readonly NaiveController[] = [
   {
     mistake: 'removes the finalizer before it has cleaned up',
     syncsDeleted: true,
-    rule: FINAL_STATE,
+    rule: 'finalizers of others are kept',
     create: () => async (sync) => {
       const { count, client } = sync;
       const { deletionTimestamp, finalizers = [] } = count.metadata;

@@ -129,6 +129,7 @@ const ignoreTaken = (error: unknown) => {
 
 const OTHERS = 'only own objects are changed or deleted';
 const BOUNDED = 'the writes of each object are bounded';
+const NEGLECTED = 'a second object is treated like the first';
 const LEFT = 'nothing is left of deleted objects';
 
 /** More mistakes that people make. */
@@ -151,7 +152,7 @@ export const MISTAKES: readonly NaiveController[] = [
   },
   {
     mistake: 'counts Pods by a label, also those of others',
-    rule: FINAL_STATE,
+    rule: NEGLECTED,
     create: () => async (sync) => {
       const present = sync.pods.list().filter(({ metadata }) => metadata.labels?.['app'] === 'web');
       await createLabelled(sync, present.length);
@@ -393,7 +394,7 @@ export const MISTAKES: readonly NaiveController[] = [
   },
   {
     mistake: 'creates the difference to the number that it remembers',
-    rule: FINAL_STATE,
+    rule: NEGLECTED,
     create: () => {
       let known = 0;
       return async (sync) => {

@@ -19,9 +19,14 @@ import { EXPLORED } from '../../support/explored-programs.ts';
 import {
   COUNT_AT,
   COUNT_SCENARIO,
+  createNamed,
   CREATES_FROM_CACHE,
+  FINALIZER,
   naiveOptions,
+  patchMetadata,
+  writeReplicas,
 } from '../../support/naive-controllers.ts';
+import type { NaiveController } from '../../support/naive-controllers.ts';
 import { recordings } from '../../support/recorded-run.ts';
 
 const COUNT: ExploreOptions = {
@@ -101,6 +106,37 @@ describe('explore', () => {
   it('expects no deletion of an object whose owner reference another client removed', async () => {
     const at = 'controller: patch counts/status default/test-count #1';
     await explore({ ...COUNT, replay: [`orphan @ ${at}`, 'teardown @ scenario: end #1'] });
+  });
+
+  it('expects no garbage, and lets controllers update the objects of users', async () => {
+    const reports: NaiveController = {
+      ...CREATES_FROM_CACHE,
+      create: () => async (sync) => {
+        await createNamed(sync, () => writeReplicas(sync, 1));
+      },
+      later: { 'the user deletes it': (client) => client.delete(COUNTS, COUNT_AT) },
+    };
+    const options = naiveOptions(reports);
+    await explore({ ...options, replay: ['delete @ scenario: end #1'] });
+    await explore({
+      ...options,
+      replay: ['occupy @ controller: create pods default/test-count-0 #1'],
+    });
+  });
+
+  it('lets a user delete in the foreground', async () => {
+    const removesAll: NaiveController = {
+      ...CREATES_FROM_CACHE,
+      syncsDeleted: true,
+      create: () => async (sync) => {
+        const isDeleted = sync.count.metadata.deletionTimestamp !== undefined;
+        await patchMetadata(sync, { finalizers: isDeleted ? null : [FINALIZER] });
+      },
+      later: { 'the user deletes it': (client) => client.delete(COUNTS, COUNT_AT) },
+    };
+    const replay = ['foreground @ scenario: the user deletes it #1'];
+    const { rule } = await violation({ ...naiveOptions(removesAll), replay });
+    assert.equal(rule, 'finalizers of others are kept');
   });
 
   it('takes a delayed retry for no write in steady state', async () => {

@@ -40,7 +40,7 @@ function runOf(plan: Plan, differs: boolean): FinishedRun {
   return {
     trace,
     changes,
-    finalState: { lines: [], living: [] },
+    finalState: { lines: [], living: [], garbage: [] },
     ending: 'quiet',
     broken: undefined,
     steadyWrites: [],
