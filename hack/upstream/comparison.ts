@@ -32,6 +32,9 @@ interface TableRow {
   readonly real: number;
   /** Those of them that ours passes. */
   readonly ours: number;
+  /** Durations of the program with these tests, in seconds. */
+  readonly oursSeconds: number | undefined;
+  readonly realSeconds: number | undefined;
 }
 
 /** Compares the outcomes of the same tests. Tests that the real plane fails or skips are not counted. */
@@ -54,6 +57,8 @@ export function compare(ours: readonly TestResult[], real: readonly TestResult[]
     group: tests[0]?.group ?? '',
     real: tests.length,
     ours: tests.filter((test) => !failed.has(test)).length,
+    oursSeconds: tests.map((test) => byKey.get(keyOf(test))).find(Boolean)?.programSeconds,
+    realSeconds: tests[0]?.programSeconds,
   }));
   const stale = patterns
     .filter(({ pattern }) => expected.some(({ name }) => pattern.test(name)))
@@ -65,10 +70,14 @@ export function compare(ours: readonly TestResult[], real: readonly TestResult[]
 /** Returns the comparison as text. */
 export function format({ table, differences, stale }: Comparison): string {
   const cells = [
-    ['suite', 'group', 'ours', 'real'],
-    ...table.map(({ suite, group, ours, real }) => [suite, group, String(ours), String(real)]),
+    ['suite', 'group', 'ours', 'real', 'ours (s)', 'real (s)'],
+    ...table.map(({ suite, group, ours, real, oursSeconds = '', realSeconds = '' }) =>
+      [suite, group, ours, real, oursSeconds, realSeconds].map(String),
+    ),
   ];
-  const widths = [0, 1, 2, 3].map((at) => Math.max(...cells.map((row) => row[at]?.length ?? 0)));
+  const widths = [0, 1, 2, 3, 4, 5].map((at) =>
+    Math.max(...cells.map((row) => row[at]?.length ?? 0)),
+  );
   const rows = cells.map((row) =>
     row.map((cell, at) => (at < 2 ? cell.padEnd(widths[at] ?? 0) : cell.padStart(widths[at] ?? 0))),
   );

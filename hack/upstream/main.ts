@@ -4,7 +4,7 @@
  *
  *   npm run upstream [-- OPTION…]
  *
- *   --suite NAME     controller-runtime, kubernetes or apiextensions; default: all
+ *   --suite NAME     controller-runtime, kubernetes, apiextensions or operators; default: all
  *   --plane NAME     ours or real; for the other plane, the outcomes of its last complete run are used
  *   --focus REGEX    runs the tests with a matching name only
  *
@@ -16,9 +16,9 @@ import { join } from 'node:path';
 import { parseArgs } from 'node:util';
 import { BinariesUnavailable, userCache } from '../envtest/binaries.ts';
 import { compare, format } from './comparison.ts';
-import { PLANES, startPlane } from './plane.ts';
+import { assetsOf, PLANES, startPlane } from './plane.ts';
 import type { PlaneName } from './plane.ts';
-import { needsCluster, programsOf, runCrdController } from './run.ts';
+import { needsCluster, programsOf, runProgram } from './run.ts';
 import type { TestResult } from './run.ts';
 import { SUITES } from './suites.ts';
 import type { SuiteName } from './suites.ts';
@@ -70,11 +70,17 @@ function choice<T extends string>(
 async function run(suite: SuiteName, name: PlaneName): Promise<readonly TestResult[]> {
   const results: TestResult[] = [];
   for (const program of programsOf(suite)) {
-    const plane = await startPlane(name, needsCluster(suite, program, name), report);
+    const plane =
+      suite === 'operators'
+        ? await assetsOf(name, report)
+        : await startPlane(name, needsCluster(suite, program, name), report);
     try {
       report(`running ${program} on ${name}`);
       const runOptions = { focus: options.focus, report };
-      results.push(...(await runCrdController(suite, program, plane, runOptions)));
+      const start = performance.now();
+      const tests = await runProgram(suite, program, plane, runOptions);
+      const programSeconds = Math.round((performance.now() - start) / 1000);
+      for (const test of tests) results.push({ ...test, programSeconds });
     } finally {
       await plane.stop();
     }

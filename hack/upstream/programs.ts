@@ -110,7 +110,7 @@ export async function buildModuleTests(
       const target = `${program}.new`;
       await output(
         go,
-        ['test', '-c', '-trimpath', `-ldflags=${LINK}`, '-o', target, `./${name}`],
+        ['test', '-c', '-vet=off', '-trimpath', `-ldflags=${LINK}`, '-o', target, `./${name}`],
         source,
       );
       await rename(target, program);

@@ -5,7 +5,8 @@ import { basename, dirname, join } from 'node:path';
 import { findOrBuild } from '../envtest/binaries.ts';
 import type { Plane, PlaneName } from './plane.ts';
 import { buildKubernetesTests, buildModuleTests } from './programs.ts';
-import { APIEXTENSIONS, CONTROLLER_RUNTIME, KUBERNETES } from './suites.ts';
+import type { TestModule } from './programs.ts';
+import { APIEXTENSIONS, CONTROLLER_RUNTIME, KUBERNETES, OPERATORS } from './suites.ts';
 import type { SuiteName } from './suites.ts';
 
 /** The outcome of a test. */
@@ -16,6 +17,8 @@ export interface TestResult {
   readonly name: string;
   /** The start of its failure; undefined if it passed. */
   readonly failure?: string;
+  /** Duration of the program that ran the test, in seconds. */
+  readonly programSeconds?: number;
 }
 
 export interface RunOptions {
@@ -36,6 +39,9 @@ export function programsOf(suite: SuiteName): readonly string[] {
     'controller-runtime': CONTROLLER_RUNTIME.packages,
     apiextensions: APIEXTENSIONS.packages,
     kubernetes: ['e2e'],
+    operators: OPERATORS.flatMap(({ module, packages }) =>
+      packages.map((name) => `${basename(module)}/${name}`),
+    ),
   };
   return packages[suite];
 }
@@ -49,7 +55,7 @@ export function needsCluster(suite: SuiteName, program: string, plane: PlaneName
   return suite === 'kubernetes' || (plane === 'ours' && worksWithOurs);
 }
 
-export async function runCrdController(
+export async function runProgram(
   suite: SuiteName,
   program: string,
   plane: Plane,
@@ -61,7 +67,14 @@ export async function runCrdController(
     return readVerbose(await readFile(file, 'utf8'), suite, basename(program));
   }
   if (suite === 'controller-runtime') {
-    await runPackage(program, plane, file, options);
+    await runPackage(CONTROLLER_RUNTIME, program, plane, file, options);
+    return readReport(file, suite, () => program);
+  }
+  if (suite === 'operators') {
+    const [operator = ''] = program.split('/', 1);
+    const module = OPERATORS.find(({ module: path }) => basename(path) === operator);
+    if (!module) throw new Error(`unknown operator ${operator}`);
+    await runPackage(module, program.slice(operator.length + 1), plane, file, options);
     return readReport(file, suite, () => program);
   }
   await runEndToEnd(plane, file, options);
@@ -69,17 +82,17 @@ export async function runCrdController(
 }
 
 async function runPackage(
+  module: TestModule,
   name: string,
   plane: Plane,
   file: string,
   { focus, report }: RunOptions,
 ): Promise<void> {
-  const programs = await buildModuleTests(CONTROLLER_RUNTIME, report);
+  const programs = await buildModuleTests(module, report);
   const program = programs.get(name) ?? '';
   const args = [`--ginkgo.json-report=${file}`, '--ginkgo.timeout=15m'];
   if (focus !== undefined) args.push(`--ginkgo.focus=${focus}`);
-  const env = { USE_EXISTING_CLUSTER: 'true', KUBECONFIG: plane.kubeconfig };
-  await execute(program, args, dirname(program), env);
+  await execute(program, args, dirname(program), plane.environment);
 }
 
 async function runIntegration(
@@ -91,7 +104,7 @@ async function runIntegration(
   const program = (await buildModuleTests(APIEXTENSIONS, report)).get(name) ?? '';
   const args = ['-test.v', '-test.timeout=20m', `-test.run=${focus}`];
   args.push(`-test.skip=${APIEXTENSIONS.skip}`);
-  await execute(program, args, dirname(program), { KUBECONFIG: plane.kubeconfig }, file);
+  await execute(program, args, dirname(program), plane.environment, file);
 }
 
 async function runEndToEnd(
@@ -110,7 +123,7 @@ async function runEndToEnd(
     ...KUBERNETES.skip.map((pattern) => `--skip=${pattern}`),
     e2e,
     '--',
-    `--kubeconfig=${plane.kubeconfig}`,
+    `--kubeconfig=${plane.environment['KUBECONFIG']}`,
     `--kubectl-path=${kubectl}`,
     '--provider=skeleton',
     '--dump-logs-on-failure=false',

@@ -100,5 +100,34 @@ export const APIEXTENSIONS = {
   skip: 'EtcdStorage|MetaInStorage|PruningFromStorage|CBORStorage|EtcdBypass|NonStructural.*(Update|Migrated)',
 } as const;
 
-export const SUITES = ['controller-runtime', 'kubernetes', 'apiextensions'] as const;
+/** A module of an operator whose tests start etcd and kube-apiserver from `KUBEBUILDER_ASSETS`. */
+interface OperatorModule {
+  readonly module: string;
+  readonly version: string;
+  readonly packages: readonly string[];
+}
+
+/** Operators, tested as their own `make test` does. */
+export const OPERATORS: readonly OperatorModule[] = [
+  {
+    module: 'sigs.k8s.io/jobset',
+    version: '0.12.0',
+    packages: ['test/integration/webhook'],
+  },
+  {
+    module: 'sigs.k8s.io/kueue',
+    version: '0.14.0',
+    packages: [
+      'test/integration/singlecluster/webhook/core',
+      'test/integration/singlecluster/controller/core',
+    ],
+  },
+  {
+    module: 'sigs.k8s.io/lws',
+    version: '0.8.0',
+    packages: ['test/integration/webhooks'],
+  },
+];
+
+export const SUITES = ['controller-runtime', 'kubernetes', 'apiextensions', 'operators'] as const;
 export type SuiteName = (typeof SUITES)[number];
