@@ -1,6 +1,6 @@
 import type { KeyObject } from 'node:crypto';
 import { createPublicKey, verify } from 'node:crypto';
-import { fromBase64 } from './bytes.ts';
+import { fromBase64, toHex, utf8Text } from './bytes.ts';
 import { derObjectIdentifier } from './der.ts';
 import type { DerElement } from './der-reader.ts';
 import {
@@ -34,43 +34,57 @@ const NAME_KINDS: ReadonlyMap<number, 'dns' | 'email' | 'ip' | 'uri'> = new Map(
   [0x87, 'ip'],
 ]);
 
-/** Digests by the object identifier of a signature algorithm; Ed25519 has none. */
-const DIGESTS: readonly (readonly [oid: string, digest: string | null])[] = [
-  ['1.2.840.10045.4.3.2', 'sha256'],
-  ['1.2.840.10045.4.3.3', 'sha384'],
-  ['1.2.840.10045.4.3.4', 'sha512'],
-  ['1.2.840.113549.1.1.11', 'sha256'],
-  ['1.2.840.113549.1.1.12', 'sha384'],
-  ['1.2.840.113549.1.1.13', 'sha512'],
-  ['1.3.101.112', null],
+/** Types of keys and digests by the object identifier of a signature algorithm; Ed25519 has no digest. */
+const ALGORITHMS: readonly (readonly [oid: string, key: string, digest: string | null])[] = [
+  ['1.2.840.10045.4.3.2', 'ec', 'sha256'],
+  ['1.2.840.10045.4.3.3', 'ec', 'sha384'],
+  ['1.2.840.10045.4.3.4', 'ec', 'sha512'],
+  ['1.2.840.113549.1.1.11', 'rsa', 'sha256'],
+  ['1.2.840.113549.1.1.12', 'rsa', 'sha384'],
+  ['1.2.840.113549.1.1.13', 'rsa', 'sha512'],
+  ['1.3.101.112', 'ed25519', null],
 ];
+
+/** Attributes of a name whose values are IA5Strings: the email address and the component of a domain. */
+const IA5_ATTRIBUTES = ['1.2.840.113549.1.9.1', '0.9.2342.19200300.100.1.25'];
 
 const EXTENSION_REQUEST = '1.2.840.113549.1.9.14';
 const SUBJECT_ALT_NAME = '2.5.29.17';
 const COMMON_NAME = '2.5.4.3';
 const ORGANIZATION = '2.5.4.10';
 const ATTRIBUTES = 0xa0;
+const BOOLEAN = 0x01;
+const INTEGER = 0x02;
+const BIT_STRING = 0x03;
 const OCTET_STRING = 0x04;
+const IA5_STRING = 0x16;
+
+/** The first block of a text in PEM: its type and its content after the headers. */
+const PEM_BLOCK =
+  /^-----BEGIN ([^\n]*?)-----[ \t\r]*\n(?:(?:[^\n:]+:[^\n]*\n)+\r?\n)?([A-Za-z0-9+/=\s]*?)-----END \1-----[ \t\r]*$/m;
 
 /** @throws {Error} if the text is not a request in PEM */
 export function parseCertificateRequest(pem: string): CertificateSigningRequest {
-  const [, base64] =
-    /-----BEGIN CERTIFICATE REQUEST-----([\s\S]*?)-----END CERTIFICATE REQUEST-----/.exec(pem) ??
-    [];
-  if (base64 === undefined) throw new TypeError('PEM block type must be CERTIFICATE REQUEST');
+  const [, type, content = ''] = PEM_BLOCK.exec(pem) ?? [];
+  const base64 = content.replace(/\s/g, '');
+  if (type !== 'CERTIFICATE REQUEST' || base64.length % 4 !== 0) {
+    throw new TypeError('PEM block type must be CERTIFICATE REQUEST');
+  }
   const [info, algorithm, signature] = derMembers(derElement(fromBase64(base64)));
-  const [, subject, key, ...rest] = derMembers(info);
+  const [version, subject, key, attributes] = derMembers(info);
+  requireInteger(version);
   const publicKey = createPublicKey({ key: Buffer.from(whole(key)), format: 'der', type: 'spki' });
   const names = derMembers(subject)
     .flatMap(derSetMembers)
     .map((name) => {
       const [type, value] = derMembers(name);
-      return { type: derIdentifier(type), text: derText(value) };
+      return { type: derIdentifier(type), text: textOf(type, value) };
     });
   const textsOf = (oid: string) =>
     names.filter(({ type }) => derObjectIdentifier(oid).equals(type)).map(({ text }) => text);
-  const subjectAltName = extensionIn(rest.find(({ tag }) => tag === ATTRIBUTES));
+  const subjectAltName = altNameIn(attributes);
   const altNames = subjectAltName ? derMembers(derElement(subjectAltName)) : [];
+  for (const altName of altNames) requireAltName(altName);
   return {
     subject: whole(subject),
     commonName: textsOf(COMMON_NAME).at(-1) ?? '',
@@ -92,20 +106,72 @@ function hasOid(element: DerElement | undefined, oid: string): boolean {
   return derObjectIdentifier(oid).equals(derIdentifier(element));
 }
 
-/** Returns the requested subjectAltName. */
-function extensionIn(attributes: DerElement | undefined): Uint8Array | undefined {
-  if (!attributes) return undefined;
-  for (const attribute of derElements(attributes.content)) {
-    const [type, values] = derMembers(attribute);
-    if (!hasOid(type, EXTENSION_REQUEST)) continue;
-    for (const extension of derSetMembers(values).flatMap(derMembers)) {
-      const parts = derMembers(extension);
-      if (hasOid(parts[0], SUBJECT_ALT_NAME)) {
-        return parts.find(({ tag }) => tag === OCTET_STRING)?.content;
-      }
-    }
+/** Returns the text of an attribute of a name. */
+function textOf(type: DerElement | undefined, value: DerElement | undefined): string {
+  const isIa5 = IA5_ATTRIBUTES.some((oid) => hasOid(type, oid));
+  return isIa5 && value?.tag === IA5_STRING ? asciiText(value) : derText(value);
+}
+
+function asciiText({ content }: DerElement): string {
+  if (content.some((byte) => byte >= 0x80)) throw invalid('IA5String contains invalid character');
+  return utf8Text(content);
+}
+
+/** @throws {TypeError} if the element is no small integer in DER */
+function requireInteger(element: DerElement | undefined): void {
+  const [first, second = 0] = element?.content ?? [];
+  const isPadded =
+    element?.content.length !== 1 &&
+    (first === 0 ? second < 0x80 : first === 0xff && second >= 0x80);
+  if (element?.tag !== INTEGER || first === undefined || element.content.length > 8 || isPadded) {
+    throw invalid('integer is not minimally encoded');
   }
-  return undefined;
+}
+
+/** Returns the requested subjectAltName. Parsers differ in which of several extensions of a kind they take. */
+function altNameIn(attributes: DerElement | undefined): Uint8Array | undefined {
+  if (attributes?.tag !== ATTRIBUTES) throw invalid('sequence truncated');
+  const extensions = derElements(attributes.content).flatMap((attribute) => {
+    const [type, values] = derMembers(attribute);
+    return hasOid(type, EXTENSION_REQUEST) ? derSetMembers(values).flatMap(derMembers) : [];
+  });
+  const parts = extensions.map(derMembers);
+  const types = parts.map(([type]) => toHex(derIdentifier(type)));
+  if (new Set(types).size < types.length) {
+    throw new TypeError('x509: certificate request contains duplicate requested extensions');
+  }
+  for (const [, critical, ...rest] of parts) {
+    const isBoolean = critical?.tag === BOOLEAN;
+    const [value, ...more] = isBoolean ? critical.content : [0];
+    const isValid = more.length === 0 && (value === 0 || value === 0xff);
+    const last = isBoolean ? rest[0] : critical;
+    if (!isValid || last?.tag !== OCTET_STRING) throw invalid('invalid extension');
+  }
+  const found = parts.find(([type]) => hasOid(type, SUBJECT_ALT_NAME));
+  return found?.at(-1)?.content;
+}
+
+/** @throws {TypeError} if a name has no form that all parsers read alike */
+function requireAltName(name: DerElement): void {
+  switch (NAME_KINDS.get(name.tag)) {
+    case 'ip':
+      if (name.content.length !== 4 && name.content.length !== 16) {
+        throw new TypeError(`x509: cannot parse IP address of length ${name.content.length}`);
+      }
+      return;
+    case 'uri':
+      if (!URL.canParse(asciiText(name))) throw new TypeError('x509: cannot parse URI');
+      return;
+    case 'dns':
+    case 'email':
+      asciiText(name);
+      return;
+    default:
+  }
+}
+
+function invalid(why: string): TypeError {
+  return new TypeError(`asn1: syntax error: ${why}`);
 }
 
 function isSigned(
@@ -114,8 +180,9 @@ function isSigned(
   publicKey: KeyObject,
   signature: DerElement | undefined,
 ): boolean {
-  const found = DIGESTS.find(([oid]) => hasOid(algorithm, oid));
+  const [, key, digest = null] = ALGORITHMS.find(([oid]) => hasOid(algorithm, oid)) ?? [];
   // The first byte of a bit string is its number of unused bits.
-  if (!found || !signature) return false;
-  return verify(found[1], signed, publicKey, signature.content.subarray(1));
+  const [unused, ...bytes] = signature?.tag === BIT_STRING ? signature.content : [];
+  if (unused !== 0 || publicKey.asymmetricKeyType !== key) return false;
+  return verify(digest, signed, publicKey, Uint8Array.from(bytes));
 }

@@ -40,10 +40,20 @@ export function certificateSubject(
   );
 }
 
+/** Parts of a request in DER, well-formed or not. */
+export interface RequestParts {
+  readonly version?: Buffer;
+  readonly attributes?: Buffer;
+  /** @default that of the signature */
+  readonly algorithm?: string;
+  readonly unusedBits?: number;
+}
+
 /** Creates a key and a request for a certificate with a subject in DER, well-formed or not. */
 export function requestWithSubject(
   subject: Uint8Array,
   dnsNames: readonly string[] = [],
+  parts: RequestParts = {},
 ): KeyAndRequest {
   const { publicKey, privateKey } = generateKeyPairSync('ec', { namedCurve: 'P-256' });
   const names = dnsNames.map((name) => derImplicit(2, Buffer.from(name)));
@@ -55,13 +65,13 @@ export function requestWithSubject(
     derSetOfOne(altNames),
   );
   const info = derSequence(
-    derInteger(Buffer.of(0)),
+    parts.version ?? derInteger(Buffer.of(0)),
     subject,
     publicKey.export({ type: 'spki', format: 'der' }),
-    derExplicit(0, dnsNames.length > 0 ? extensions : Buffer.of()),
+    parts.attributes ?? derExplicit(0, dnsNames.length > 0 ? extensions : Buffer.of()),
   );
-  const algorithm = derSequence(derObjectIdentifier('1.2.840.10045.4.3.2'));
-  const signature = derBitString(sign('sha256', info, privateKey));
+  const algorithm = derSequence(derObjectIdentifier(parts.algorithm ?? '1.2.840.10045.4.3.2'));
+  const signature = derBitString(sign('sha256', info, privateKey), parts.unusedBits);
   const base64 = derSequence(info, algorithm, signature).toString('base64');
   const lines = base64.match(/.{1,64}/g) ?? [];
   const type = 'CERTIFICATE REQUEST';

@@ -4,6 +4,7 @@ import { test } from 'node:test';
 import * as fc from 'fast-check';
 import { parseCertificateRequest } from '../../../src/util/certificate-request.ts';
 import { createCertificateAuthority, subjectNamesOf } from '../../../src/util/x509.ts';
+import type { RequestParts } from '../../support/certificate-request.ts';
 import { certificateRequest, requestWithSubject } from '../../support/certificate-request.ts';
 
 const MASTERS = 'system:masters';
@@ -27,6 +28,71 @@ const utf8 = (text: string) => element(0x0c, Buffer.from(text));
 const utf16 = (text: string) => Buffer.from(text, 'utf16le').swap16();
 
 const NAME = set(sequence(element(0x06, Buffer.of(0x55, 0x04, 0x03)), utf8('jane')));
+
+const IDENTIFIERS = {
+  extensions: Buffer.from('2a864886f70d01090e', 'hex'),
+  altName: Buffer.of(0x55, 0x1d, 0x11),
+  email: Buffer.from('2a864886f70d010901', 'hex'),
+};
+const requested = (...extensions: Buffer[]) =>
+  sequence(element(0x06, IDENTIFIERS.extensions), set(sequence(...extensions)));
+const attributes = (...all: Buffer[]) => element(0xa0, Buffer.concat(all));
+const altName = (tag: number, content: Uint8Array, critical: Buffer = Buffer.of()) =>
+  sequence(
+    element(0x06, IDENTIFIERS.altName),
+    critical,
+    element(0x04, sequence(element(tag, content))),
+  );
+const [DNS, EMAIL, URI, IP] = [0x82, 0x81, 0x86, 0x87];
+
+test('refuses requests whose parts another parser could read differently', () => {
+  const one = (...args: Parameters<typeof altName>) => ({
+    attributes: attributes(requested(altName(...args))),
+  });
+  const dns = Buffer.from('a');
+  const parts: Readonly<Record<string, RequestParts>> = {
+    'padded version': { version: element(0x02, Buffer.of(0, 0)) },
+    'empty version': { version: element(0x02, Buffer.of()) },
+    'long version': { version: element(0x02, Buffer.of(1, 2, 3, 4, 5, 6, 7, 8, 9)) },
+    'no attributes': { attributes: Buffer.of() },
+    'two extensions of one kind': {
+      attributes: attributes(requested(altName(DNS, dns), altName(IP, Buffer.of(1, 2, 3, 4)))),
+    },
+    'two requests of extensions': {
+      attributes: attributes(requested(altName(DNS, dns)), requested(altName(DNS, dns))),
+    },
+    'boolean 1': one(DNS, dns, element(0x01, Buffer.of(1))),
+    'DNS name in UTF-8': one(DNS, Buffer.from('é')),
+    'email in UTF-8': one(EMAIL, Buffer.from('é@b')),
+    'URI without scheme': one(URI, Buffer.from('://')),
+    'URI with a space': one(URI, Buffer.from('http://a b/')),
+    'IP address of 5 bytes': one(IP, Buffer.of(1, 2, 3, 4, 5)),
+  };
+  for (const [name, odd] of Object.entries(parts)) {
+    const { pem } = requestWithSubject(sequence(NAME), [], odd);
+    assert.throws(() => parseCertificateRequest(pem), TypeError, name);
+  }
+  for (const odd of [{ unusedBits: 1 }, { algorithm: '1.2.840.113549.1.1.11' }]) {
+    const { pem } = requestWithSubject(sequence(NAME), [], odd);
+    assert.equal(parseCertificateRequest(pem).isSigned, false);
+  }
+});
+
+test('reads a request with an email address, critical names and headers in PEM', () => {
+  const email = set(sequence(element(0x06, IDENTIFIERS.email), element(0x16, Buffer.from('a@b'))));
+  const critical = element(0x01, Buffer.of(0xff));
+  const names = [altName(URI, Buffer.from('spiffe://a/b'), critical)];
+  const { pem } = requestWithSubject(sequence(NAME, email), [], {
+    attributes: attributes(requested(...names)),
+  });
+  const { commonName, nameKinds, isSigned } = parseCertificateRequest(
+    `text\n${pem.replace('-----\n', '-----\nA: b\n\n').replaceAll('\n', '\r\n')}`,
+  );
+  assert.deepEqual([commonName, [...nameKinds], isSigned], ['jane', ['uri'], true]);
+  for (const odd of [pem.replaceAll(/^/gm, ' '), pem.replaceAll('CERTIFICATE REQUEST', 'X')]) {
+    assert.throws(() => parseCertificateRequest(odd), /PEM block type/);
+  }
+});
 
 test('reads the names of a request', () => {
   const { commonName, organizations } = parseCertificateRequest(
