@@ -511,6 +511,9 @@ test('the rules of admission are validated', async () => {
         'webhooks[0].rules[0].apiVersions[1] Required',
       ],
       [{ clientConfig }, ...Array(2).fill('webhooks[0].clientConfig.service.path Invalid')],
+      [{ clientConfig: { url: 'https://a b/' } }, 'webhooks[0].clientConfig.url Required'],
+      [{ clientConfig: { url: 'https://a/%zz' } }, 'webhooks[0].clientConfig.url Required'],
+      [{ clientConfig: { url: 'https://a:b/' } }, 'webhooks[0].clientConfig.url Required'],
     ],
     (fields) => ({
       apiVersion: 'admissionregistration.k8s.io/v1',

@@ -1,3 +1,4 @@
+import { goUrlProblem } from '../../../util/go-url.ts';
 import { objectsIn } from '../../../util/json-value.ts';
 import { equalJson } from '../../../api/equal.ts';
 import { nameProblems } from '../../../api/object-names.ts';
@@ -100,6 +101,11 @@ const URL_PARTS =
 function validateUrl(client: CheckedObject, url: string): void {
   const [, scheme = '', user, host = '', query = '', fragment = ''] = URL_PARTS.exec(url) ?? [];
   const form = '; desired format: https://host[/path]';
+  const problem = goUrlProblem(url);
+  if (problem !== undefined) {
+    client.required('url', `url must be a valid URL: ${problem}${form}`);
+    return;
+  }
   if (scheme.toLowerCase() !== 'https') {
     const why = `'https' is the only allowed URL scheme${form}`;
     client.invalid('url', why, scheme.toLowerCase());
