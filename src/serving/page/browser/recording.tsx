@@ -132,7 +132,7 @@ function Lanes({ report, route, selection, at, go, redraw }: RecordingProps) {
       ),
     },
     {
-      title: edgesOf(report, selection),
+      title: 'Timeline',
       class: 'wide',
       cell: (lane) => (
         <Lane
@@ -149,6 +149,7 @@ function Lanes({ report, route, selection, at, go, redraw }: RecordingProps) {
     <section class="lanes" aria-label="Lanes">
       <div class="lane-tools">
         <LaneLegend />
+        <p class="note">{edgesOf(report, selection)}</p>
         <div class="choices" role="group" aria-label="Shown part">
           <button type="button" onClick={change('in')}>
             Zoom in
