@@ -1,4 +1,5 @@
 import { isApiError, isNamespaceTerminating } from '../api/api-error.ts';
+import { covers } from '../api/equal.ts';
 import { keyOf } from '../api/object-key.ts';
 import type { DeepReadonly, KubernetesObject } from '../api/object.ts';
 import type { Resource } from '../api/resource.ts';
@@ -109,7 +110,10 @@ export class OwnedObjectControl<O extends KubernetesObject, T extends Kubernetes
         options,
       );
       onLabelled(labelled as DeepReadonly<T>);
-      return undefined;
+      if (covers(labelled.metadata.labels ?? {}, labels)) return undefined;
+      const names = Object.keys(labels).join(' and ');
+      const message = `Admission changes the labels ${names} of ${this.#resource.kind} "${metadata.name}"`;
+      return { reason: 'ChangedByAdmission', message, stalled: true };
     });
   }
 

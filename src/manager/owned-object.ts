@@ -1,5 +1,6 @@
 import { ApiError, isApiError } from '../api/api-error.ts';
 import { covers, memberOf } from '../api/equal.ts';
+import { valueAt } from '../api/field-path.ts';
 import type { DeepReadonly, KubernetesObject, NewObject } from '../api/object.ts';
 import { controllerOf, isControlledBy } from '../api/metadata.ts';
 import { apiGroupOf, groupResourceOf } from '../api/resource.ts';
@@ -157,6 +158,27 @@ export async function deleteOwnedObject(
 export function nameCollision(owner: Resource, name: string) {
   const message = `Resource "${name}" already exists and is not managed by ${owner.kind}`;
   return { reason: 'ErrResourceExists', message };
+}
+
+/**
+ * Returns the reason and the message that report fields of the spec that the server stored with other values than were sent,
+ * or undefined. Only admission changes them.
+ *
+ * @param stored the object of an outcome of `ensureOwnedObject`
+ * @param fields of the spec without which the object does not do what it is for
+ */
+export function admissionChange(
+  { apiVersion, kind, metadata, spec }: OwnedDraft & { readonly spec?: unknown },
+  stored: DeepReadonly<KubernetesObject>,
+  fields: readonly string[],
+): { readonly reason: string; readonly message: string } | undefined {
+  const changed = fields.filter(
+    (field) => !covers(stored, { apiVersion, kind, spec: { [field]: valueAt(spec, [field]) } }),
+  );
+  if (changed.length === 0) return undefined;
+  const paths = changed.map((field) => `spec.${field}`).join(' and ');
+  const message = `Admission changes ${paths} of ${kind} "${metadata.name}"`;
+  return { reason: 'ChangedByAdmission', message };
 }
 
 /**

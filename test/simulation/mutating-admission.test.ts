@@ -4,6 +4,7 @@ import {
   CONTROLLER_REVISIONS,
   DAEMON_SETS,
   DEPLOYMENTS,
+  EVENTS,
   JOBS,
   MUTATING_ADMISSION_POLICIES,
   MUTATING_ADMISSION_POLICY_BINDINGS,
@@ -104,12 +105,19 @@ async function mutate(
   { client }: Simulation,
   child: Resource,
   operations: readonly string[],
+  {
+    operations: verbs = ['CREATE', 'UPDATE'],
+    failurePolicy = 'Ignore',
+  }: {
+    readonly operations?: ('CREATE' | 'UPDATE')[];
+    readonly failurePolicy?: 'Ignore' | 'Fail';
+  } = {},
 ): Promise<void> {
   const version = 'admissionregistration.k8s.io/v1';
   const matches = {
     apiGroups: [child.group],
     apiVersions: [child.version],
-    operations: ['CREATE' as const, 'UPDATE' as const],
+    operations: verbs,
     resources: [child.plural],
   };
   const expression = `[${operations.map((operation) => `JSONPatch{${operation}}`).join()}]`;
@@ -119,7 +127,7 @@ async function mutate(
     metadata: { name: 'change' },
     spec: {
       reinvocationPolicy: 'Never',
-      failurePolicy: 'Ignore',
+      failurePolicy,
       matchConstraints: { resourceRules: [matches] },
       mutations: [{ patchType: 'JSONPatch', jsonPatch: { expression } }],
     },
@@ -228,6 +236,99 @@ for (const { controller, component, resource, spec, children } of KINDS) {
     });
   });
 }
+
+/** Operations of a policy for objects of a kind of ours, and what the status and the Warning say. */
+const REPORTED: readonly (readonly [string, Resource, string, RegExp | undefined])[] = [
+  ['Count', PODS, 'op: "add", path: "/metadata/labels", value: {"a": "b"}', /the labels .* of Pod/],
+  ['WebApp', DEPLOYMENTS, 'op: "add", path: "/spec/replicas", value: 0', /spec\.replicas of/],
+  ['WebApp', SERVICES, 'op: "add", path: "/spec/selector", value: {"a": "b"}', /spec\.selector of/],
+  [
+    'WebApp',
+    SERVICES,
+    'op: "replace", path: "/spec/ports/0/targetPort", value: 8080',
+    /spec\.ports of/,
+  ],
+  // The rollout changes the Deployment meanwhile.
+  [
+    'WebApp',
+    DEPLOYMENTS,
+    'op: "replace", path: "/spec/template/spec/containers/0/image", value: "local/nginx"',
+    undefined,
+  ],
+  ['Foo', DEPLOYMENTS, 'op: "add", path: "/spec/replicas", value: 3', /spec\.replicas of/],
+];
+
+describe('Admission that changes what an object needs', () => {
+  for (const [name, child, operation, message] of REPORTED) {
+    const result = message ? 'is reported by the owner' : 'needs no report';
+    it(`${result}: ${name}, ${operation}`, async () => {
+      const kind = KINDS.find(({ resource }) => resource.kind === name);
+      assert.ok(kind);
+      const { resource, controller, children, spec } = kind;
+      const simulation = new Simulation();
+      simulation.startCluster();
+      try {
+        await simulation.installCrd(resource, ...children);
+        simulation.startDaemon({ controllers: [controller] });
+        await mutate(simulation, child, [operation]);
+        const metadata = { namespace: 'default', name: 'web' };
+        await simulation.client.create(resource, {
+          apiVersion: apiVersionOf(resource),
+          kind: resource.kind,
+          metadata,
+          spec,
+        } as NewObject<KubernetesObject>);
+        await simulation.pass(10 * MINUTE_MS);
+        const { status } = await simulation.client.get<Subject>(resource, metadata);
+        const ready = status?.conditions?.find(({ type }) => type === 'Ready');
+        const warnings = (await simulation.client.list(EVENTS, metadata)).items.filter(
+          ({ type, involvedObject }) => type === 'Warning' && involvedObject.kind === resource.kind,
+        );
+        assert.equal(ready?.status, message ? 'False' : 'True');
+        assert.deepEqual(
+          warnings.map((event) => event.message),
+          message ? [ready?.message] : [],
+        );
+        if (message) assert.match(ready?.message ?? '', message);
+        const later = await writesWithin(simulation, 10);
+        assert.ok(later.length <= 10, `${later.length} writes`);
+      } finally {
+        await simulation.end();
+      }
+    });
+  }
+});
+
+describe('Admission that denies the removal of the finalizer of a Pod of an At', () => {
+  it('does not hide the result of the command, and is reported', async () => {
+    const simulation = new Simulation();
+    simulation.startCluster();
+    try {
+      await simulation.installCrd(ATS, PODS);
+      simulation.startDaemon({ controllers: ['at'] });
+      // The operation fails: the Pod has no such label.
+      await mutate(simulation, PODS, ['op: "remove", path: "/metadata/labels/a"'], {
+        operations: ['UPDATE'],
+        failurePolicy: 'Fail',
+      });
+      const metadata = { namespace: 'default', name: 'web' };
+      await simulation.client.create<Subject>(ATS, {
+        apiVersion: apiVersionOf(ATS),
+        kind: 'At',
+        metadata,
+        spec: { schedule: '2025-01-01T00:00:00Z', command: 'true' },
+      });
+      await simulation.pass(MINUTE_MS);
+      const { status } = await simulation.client.get<Subject>(ATS, metadata);
+      assert.ok(status?.conditions?.some(({ reason }) => reason === 'Completed'));
+      const events = (await simulation.client.list(EVENTS, metadata)).items;
+      const warning = events.find(({ reason }) => reason === 'FailedPatch');
+      assert.match(warning?.message ?? '', /finalizer: Pod "web-pod": policy 'change'/);
+    } finally {
+      await simulation.end();
+    }
+  });
+});
 
 const template = {
   metadata: { labels: { app: 'web' } },

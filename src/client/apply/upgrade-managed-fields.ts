@@ -1,3 +1,4 @@
+import { isApiError } from '../../api/api-error.ts';
 import type { DeepReadonly, KubernetesObject, ManagedFieldsEntry } from '../../api/object.ts';
 import { objectPath } from '../../api/resource.ts';
 import type { Resource } from '../../api/resource.ts';
@@ -16,13 +17,32 @@ export interface ManagedFieldsUpgrade {
  * a later apply cannot remove a field, because the Update entry still owns the field. Writes nothing if
  * there is no Update entry.
  *
- * Corresponds to client-go's `csaupgrade`. Rejects with `conflict` if the object changed meanwhile.
+ * Corresponds to client-go's `csaupgrade`. If the object changes meanwhile, as in a rollout, it is read again; rejects with
+ * `conflict` after `MAX_ATTEMPTS`.
  */
 export async function upgradeManagedFields(
-  {
-    client,
-    signal,
-  }: { readonly client: Pick<Client, 'raw' | 'patch'>; readonly signal: AbortSignal },
+  context: UpgradeContext,
+  upgrade: ManagedFieldsUpgrade,
+): Promise<void> {
+  for (let attempt = 1; ; attempt++) {
+    try {
+      return await upgradeOnce(context, upgrade);
+    } catch (error) {
+      if (!isApiError(error, 'conflict') || attempt >= MAX_ATTEMPTS) throw error;
+    }
+  }
+}
+
+interface UpgradeContext {
+  readonly client: Pick<Client, 'raw' | 'patch'>;
+  readonly signal: AbortSignal;
+}
+
+/** As client-go's `DefaultRetry`. */
+const MAX_ATTEMPTS = 5;
+
+async function upgradeOnce(
+  { client, signal }: UpgradeContext,
   { resource, object, fieldManager }: ManagedFieldsUpgrade,
 ): Promise<void> {
   const { metadata } = object;

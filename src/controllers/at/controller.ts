@@ -8,7 +8,7 @@ import { keyOf, objectKey } from '../../api/object-key.ts';
 import type { ObjectKey } from '../../api/object-key.ts';
 import type { DeepReadonly } from '../../api/object.ts';
 import type { Lister } from '../../cache/lister.ts';
-import { nameCollision } from '../../manager/owned-object.ts';
+import { isReplaced, nameCollision } from '../../manager/owned-object.ts';
 import { Controller } from '../../manager/controller.ts';
 import type { SyncContext, SyncHandler } from '../../manager/controller-options.ts';
 import { allKeys, mapByName, mapToOwner } from '../../manager/enqueue.ts';
@@ -76,23 +76,32 @@ export function atSync(deps: AtSyncDeps): SyncHandler {
   });
   return async (key, context) => {
     const at = deps.ats.get(key);
-    await removeFinalizers(deps.pods.byIndex(UNRECORDED_INDEX, key), at, context);
+    const rejection = await removeFinalizers(deps.pods.byIndex(UNRECORDED_INDEX, key), at, context);
+    let outcome: Outcome = done();
     if (!at || at.metadata.deletionTimestamp !== undefined || at.status?.phase === 'DONE') {
       deps.punctuality.forget(key);
-      return done();
+    } else {
+      outcome = await new AtSync({ ...deps, statuses }, context, at).run();
     }
-    return new AtSync({ ...deps, statuses }, context, at).run();
+    if (!rejection) return outcome;
+    const message = `Error removing the finalizer: ${rejection.message}`;
+    if (at) deps.recorder.warning(at, 'FailedPatch', message);
+    throw rejection;
   };
 }
 
-/** Removes the finalizer from Pods whose uid is in the status of their At, or whose At is gone. */
+/**
+ * Removes the finalizer from Pods whose uid is in the status of their At, or whose At is gone.
+ *
+ * @returns the error if admission or authorization rejects it
+ */
 async function removeFinalizers(
   pods: readonly DeepReadonly<Pod>[],
   at: DeepReadonly<At> | undefined,
   context: SyncContext,
-): Promise<void> {
+): Promise<ApiError | undefined> {
   const { client, signal } = context;
-  await forEachObject(pods, async (pod) => {
+  const removal = forEachObject(pods, async (pod) => {
     const { uid, resourceVersion } = pod.metadata;
     if (await isUnrecorded(pod, at, context)) return;
     const metadata = {
@@ -104,9 +113,16 @@ async function removeFinalizers(
       const patch = { type: 'strategic', body: { metadata } } as const;
       await client.patch(PODS, pod.metadata, patch, { fieldManager: AT_COMPONENT, signal });
     } catch (error) {
-      if (!isApiError(error, 'notFound')) throw error;
+      if (!isReplaced(error)) throw error;
     }
   });
+  try {
+    await removal;
+  } catch (error) {
+    if (isApiError(error, 'invalid', 'forbidden')) return error;
+    throw error;
+  }
+  return undefined;
 }
 
 /**

@@ -7,7 +7,12 @@ import { objectKey } from '../../api/object-key.ts';
 import type { DeepReadonly } from '../../api/object.ts';
 import type { Readiness } from '../../api/readiness.ts';
 import type { Lister } from '../../cache/lister.ts';
-import { deleteOwnedObject, ensureOwnedObject, nameCollision } from '../../manager/owned-object.ts';
+import {
+  admissionChange,
+  deleteOwnedObject,
+  ensureOwnedObject,
+  nameCollision,
+} from '../../manager/owned-object.ts';
 import type { OwnedObjectOutcome } from '../../manager/owned-object.ts';
 import { Controller } from '../../manager/controller.ts';
 import type { SyncContext, SyncHandler } from '../../manager/controller-options.ts';
@@ -81,12 +86,13 @@ export function fooSync({ foos, deployments, recorder, clock }: FooSyncDeps): Sy
     if (problem !== undefined) return reportStalled('InvalidSpec', new TerminalError(problem));
     const name = foo.spec.deploymentName;
     const deployment = objectKey(foo.metadata.namespace, name);
+    const desired = buildFooDeployment(foo);
     let outcome: OwnedObjectOutcome<Deployment>;
     try {
       outcome = await ensureOwnedObject(context, {
         resource: DEPLOYMENTS,
         owner: foo,
-        desired: buildFooDeployment(foo),
+        desired,
         cached: deployments.get(deployment),
         fieldManager: FOO_COMPONENT,
       });
@@ -110,6 +116,13 @@ export function fooSync({ foos, deployments, recorder, clock }: FooSyncDeps): Sy
       context.log.v(2).info(`${verb} Deployment`, { deployment });
     }
     await deletePrevious(context, deployments.byIndex(OWNER_INDEX, foo.metadata.uid), name);
+    const change = admissionChange(desired, object, ['replicas']);
+    if (change) {
+      const { reason, message } = change;
+      const event = { type: 'Warning', reason, message } as const;
+      const error = new Error(message);
+      return report({ kind: 'stalled', reason, message }, { event, error, deployment: object });
+    }
     // Without a status subresource, the status cannot show that the event was recorded.
     const isEvent = statuses.hasSubresource ? !isSyncedEventRecorded(foo) : kind !== 'unchanged';
     const event: StatusEvent = {

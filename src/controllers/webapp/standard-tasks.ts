@@ -6,8 +6,13 @@ import type { DeepReadonly, Draft, KubernetesObject } from '../../api/object.ts'
 import { isControlledBy } from '../../api/metadata.ts';
 import type { Resource } from '../../api/resource.ts';
 import type { Lister } from '../../cache/lister.ts';
-import { deleteOwnedObject, ensureOwnedObject, nameCollision } from '../../manager/owned-object.ts';
-import type { OwnedObjectOutcome } from '../../manager/owned-object.ts';
+import {
+  admissionChange,
+  deleteOwnedObject,
+  ensureOwnedObject,
+  nameCollision,
+} from '../../manager/owned-object.ts';
+import type { OwnedDraft, OwnedObjectOutcome } from '../../manager/owned-object.ts';
 import {
   buildWebAppDeployment,
   buildService,
@@ -37,13 +42,18 @@ export interface OwnedObjectTaskOptions<T extends KubernetesObject> {
    * @default nothing reads it
    */
   readonly onObject?: ((webapp: DeepReadonly<WebApp>, object: DeepReadonly<T>) => void) | undefined;
+  /**
+   * Fields of the spec without which the object does not do what it is for: the task fails if admission changes them.
+   * @default none
+   */
+  readonly essential?: readonly string[] | undefined;
 }
 
 /** Returns a task that creates, updates and deletes one owned object of a WebApp. */
 export function ownedObjectTask<T extends KubernetesObject>(
   options: OwnedObjectTaskOptions<T>,
 ): Task {
-  const { name, resource, lister, nameOf, build, onObject } = options;
+  const { name, resource, lister, nameOf, build, onObject, essential = [] } = options;
   const { kind } = resource;
   const cached = (webapp: DeepReadonly<WebApp>) =>
     lister.get(objectKey(webapp.metadata.namespace, nameOf(webapp)));
@@ -72,12 +82,12 @@ export function ownedObjectTask<T extends KubernetesObject>(
       switch (outcome.kind) {
         case 'created':
           log.v(2).info(`Created ${kind}`, { object: objectName });
-          return undefined;
+          break;
         case 'updated':
           log.v(2).info(`Updated ${kind}`, { object: objectName });
-          return undefined;
+          break;
         case 'unchanged':
-          return undefined;
+          break;
         case 'terminating': {
           const message = `${kind} "${objectName}" is being deleted; it is created again after that`;
           return { message };
@@ -87,9 +97,21 @@ export function ownedObjectTask<T extends KubernetesObject>(
           throw new TaskError(message, { reason, stalled: true });
         }
       }
+      requireAdmitted(desired, outcome.object, essential);
+      return undefined;
     },
     delete: (context) => deleteOwned(context, resource, cached(context.webapp)),
   };
+}
+
+/** @throws {TaskError} if admission changes fields of the spec */
+function requireAdmitted(
+  desired: OwnedDraft,
+  stored: DeepReadonly<KubernetesObject>,
+  fields: readonly string[],
+): void {
+  const change = admissionChange(desired, stored, fields);
+  if (change) throw new TaskError(change.message, { reason: change.reason, stalled: true });
 }
 
 async function deleteOwned(
@@ -120,6 +142,7 @@ export function rolloutTask(
     postCreate: async ({ webapp }) => {
       const deployment = deploymentOf(webapp);
       if (!deployment) return { message: 'The rollout of the Deployment has not started' };
+      requireAdmitted(buildWebAppDeployment(webapp), deployment, ['replicas']);
       const { desired, updated, available, isComplete, isDeadlineExceeded } = rolloutOf(deployment);
       if (isComplete) return undefined;
       const message =
@@ -158,6 +181,7 @@ export function standardTasks({ deployments, services }: TaskCaches): Task[] {
       lister: services,
       nameOf: serviceName,
       build: buildService,
+      essential: ['selector', 'ports'],
     }),
     rolloutTask((webapp) => current.get(webapp)),
   ];
