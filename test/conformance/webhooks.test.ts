@@ -2,7 +2,7 @@ import assert from 'node:assert/strict';
 import { after, before, test } from 'node:test';
 import type { Json } from './api.ts';
 import { Api, assertRejected } from './api.ts';
-import { configMap, configMaps, deployment, deployments } from './objects.ts';
+import { configMap, configMaps, deployment, deployments, pod, pods } from './objects.ts';
 import { WebhookServer, patchOf } from './webhook-server.ts';
 
 const GROUP = '/apis/admissionregistration.k8s.io/v1';
@@ -294,4 +294,205 @@ test('a webhook for the scale of a kind gets the Scale', async () => {
   });
   assert.match(scaled?.body.message, /denied the request: Scale$/);
   assert.equal((await api.patch(`${path}/scale`, { spec: { replicas: 3 } })).status, 200);
+});
+
+/** Installs a mutating webhook that returns the objects which it sees, and changes them. */
+async function installSpy(
+  namespace: string,
+  patchFor: (object: Json) => Json = () => ({ allowed: true }),
+): Promise<ReadonlyMap<string, Json>> {
+  const seen = new Map<string, Json>();
+  const clientConfig = webhooks.serve(`/spy-${namespace}`, ({ object }) => {
+    seen.set(object.metadata.name, object);
+    return object.kind === 'ConfigMap'
+      ? patchOf([{ op: 'add', path: '/data/mark', value: 'seen' }])
+      : patchFor(object);
+  });
+  const rules = [
+    {
+      ...CONFIG_MAPS,
+      apiGroups: ['*'],
+      resources: ['configmaps', 'pods', 'nodes', 'persistentvolumeclaims', 'ingresses'],
+    },
+  ];
+  const spy = webhook(namespace, clientConfig, {
+    rules,
+    matchConditions: [
+      {
+        name: 'own',
+        expression: `request.namespace == '${namespace}' || request.name == 'node-${namespace}'`,
+      },
+    ],
+  });
+  await install('Mutating', namespace, [spy], isMarked);
+  return seen;
+}
+
+/** Creates the PriorityClass and the RuntimeClass `of-NAMESPACE`, and an account for Pods. */
+async function createClasses(namespace: string): Promise<void> {
+  const metadata = { name: `of-${namespace}` };
+  const preemptionPolicy = 'Never';
+  await api.post(`/api/v1/namespaces/${namespace}/serviceaccounts`, {
+    metadata: { name: 'default' },
+  });
+  await api.made(
+    api.post('/apis/scheduling.k8s.io/v1/priorityclasses', {
+      metadata,
+      value: 1000,
+      preemptionPolicy,
+    }),
+  );
+  await api.made(
+    api.post('/apis/node.k8s.io/v1/runtimeclasses', {
+      metadata,
+      handler: 'boxed',
+      overhead: { podFixed: { cpu: '10m' } },
+      scheduling: {
+        nodeSelector: { box: 'yes' },
+        tolerations: [
+          { key: 'box', operator: 'Exists' },
+          { key: 'node.kubernetes.io/unreachable', operator: 'Exists' },
+        ],
+      },
+    }),
+  );
+}
+
+function podWith(name: string, spec: Json, metadata: Json = {}): Json {
+  const draft = pod(name, metadata);
+  return { ...draft, spec: { ...draft.spec, ...spec } };
+}
+
+const NOT_READY = {
+  key: 'node.kubernetes.io/not-ready',
+  operator: 'Exists',
+  effect: 'NoExecute',
+  tolerationSeconds: 300,
+};
+const UNREACHABLE = { ...NOT_READY, key: 'node.kubernetes.io/unreachable' };
+
+test('a mutating webhook sees the changes of built-in admission plugins', async () => {
+  const namespace = await api.namespace();
+  await createClasses(namespace);
+  const seen = await installSpy(namespace);
+  const path = pods(namespace);
+  const name = `of-${namespace}`;
+  const classes = { priorityClassName: name, runtimeClassName: name };
+  const stored = await api.made(api.post(path, pod('plain')));
+  await api.made(api.post(path, podWith('classed', classes)));
+  const pick = ({ spec }: Json): Json => {
+    const { priority, preemptionPolicy, tolerations, overhead, nodeSelector } = spec;
+    return { priority, preemptionPolicy, tolerations, overhead, nodeSelector };
+  };
+  const plain = {
+    priority: 0,
+    preemptionPolicy: 'PreemptLowerPriority',
+    tolerations: [NOT_READY, UNREACHABLE],
+    overhead: undefined,
+    nodeSelector: undefined,
+  };
+  assert.deepEqual(pick(seen.get('plain')), plain);
+  assert.deepEqual(pick(seen.get('classed')), {
+    priority: 1000,
+    preemptionPolicy: 'Never',
+    tolerations: [
+      NOT_READY,
+      { key: 'box', operator: 'Exists' },
+      { key: UNREACHABLE.key, operator: 'Exists' },
+    ],
+    overhead: { cpu: '10m' },
+    nodeSelector: { box: 'yes' },
+  });
+  const { priority: _, preemptionPolicy: __, tolerations: ___, ...sent } = stored.spec;
+  const metadata = { ...stored.metadata, labels: { a: 'b' } };
+  const { status, body } = await api.put(`${path}/plain`, { ...stored, metadata, spec: sent });
+  assert.equal(status, 200, body.message);
+  assert.equal(seen.get('plain').metadata.labels.a, 'b');
+  assert.deepEqual(pick(seen.get('plain')), plain);
+  const node = `node-${namespace}`;
+  await api.made(api.post('/api/v1/nodes', { metadata: { name: node } }));
+  const { taints } = seen.get(node).spec;
+  assert.deepEqual(taints, [{ key: 'node.kubernetes.io/not-ready', effect: 'NoSchedule' }]);
+});
+
+test('a mutating webhook sees the default class of new claims and Ingresses', async () => {
+  const namespace = await api.namespace();
+  const seen = await installSpy(namespace);
+  const name = `of-${namespace}`;
+  const storage = '/apis/storage.k8s.io/v1/storageclasses';
+  const ingress = '/apis/networking.k8s.io/v1/ingressclasses';
+  const classOf = (annotation: string): Json => ({
+    name,
+    annotations: { [`${annotation}.kubernetes.io/is-default-class`]: 'true' },
+  });
+  await api.made(
+    api.post(storage, { metadata: classOf('storageclass'), provisioner: 'example.com/none' }),
+  );
+  await api.made(
+    api.post(ingress, {
+      metadata: classOf('ingressclass'),
+      spec: { controller: 'example.com/none' },
+    }),
+  );
+  const claims = `/api/v1/namespaces/${namespace}/persistentvolumeclaims`;
+  const ingresses = `/apis/networking.k8s.io/v1/namespaces/${namespace}/ingresses`;
+  const claim = (own: Json): Json => ({
+    metadata: { name: 'claim' },
+    spec: {
+      accessModes: ['ReadWriteOnce'],
+      resources: { requests: { storage: '1Gi' } },
+      ...own,
+    },
+  });
+  const route = (annotations: Json): Json => ({
+    metadata: { name: 'route', annotations },
+    spec: { defaultBackend: { service: { name: 'web', port: { number: 80 } } } },
+  });
+  const seenAt = async (path: string, object: Json): Promise<Json> => {
+    await api.made(api.post(`${path}?dryRun=All`, object));
+    return seen.get(object.metadata.name)?.spec;
+  };
+  try {
+    await api.until('the classes are defaults', async () => {
+      const { storageClassName } = await seenAt(claims, claim({}));
+      const { ingressClassName } = await seenAt(ingresses, route({}));
+      return storageClassName === name && ingressClassName === name;
+    });
+    const { storageClassName } = await seenAt(claims, claim({ storageClassName: '' }));
+    assert.equal(storageClassName, '');
+    const own = await seenAt(ingresses, route({ 'kubernetes.io/ingress.class': 'own' }));
+    assert.equal(own.ingressClassName, undefined);
+  } finally {
+    await api.delete(`${storage}/${name}`);
+    await api.delete(`${ingress}/${name}`);
+  }
+});
+
+test('built-in admission plugins run again after a mutating webhook has changed a Pod', async () => {
+  const namespace = await api.namespace();
+  await createClasses(namespace);
+  const name = `of-${namespace}`;
+  await installSpy(namespace, ({ metadata: { annotations = {} } }) =>
+    patchOf(
+      Object.entries(annotations).map(([field, value]) => ({
+        op: 'add',
+        path: `/spec/${field}`,
+        value,
+      })),
+    ),
+  );
+  const created = (annotations: Json) =>
+    api.post(pods(namespace), podWith('changed', {}, { annotations }));
+  const refused = await created({ priorityClassName: name });
+  assert.equal(refused.status, 403);
+  assert.match(refused.body.message, /priority \(0\) must not be provided/);
+  const { spec } = await api.made(created({ runtimeClassName: name }));
+  assert.deepEqual(
+    [spec.overhead, spec.nodeSelector, spec.tolerations.length],
+    [{ cpu: '10m' }, { box: 'yes' }, 3],
+  );
+  const never = podWith('never', { preemptionPolicy: 'Never' });
+  const { status, body } = await api.post(pods(namespace), never);
+  assert.equal(status, 403);
+  assert.match(body.message, /PreemptionPolicy \(Never\) must not be provided/);
 });

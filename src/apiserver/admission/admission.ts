@@ -12,6 +12,7 @@ import {
   compileConditions,
   evaluateConditions,
 } from '../../cel/policy-environment.ts';
+import { equalJson } from '../../api/equal.ts';
 import { chargeQuotas } from './resource-quotas.ts';
 import { requireWithinLimits, withDefaultLimits } from './limit-ranges.ts';
 import type { AdmissionContext, Match } from './matching.ts';
@@ -23,6 +24,7 @@ import type { MutationStep } from './mutation.ts';
 import { mutateInOrder } from './mutation.ts';
 import type { ServiceAccountDeps } from './service-accounts.ts';
 import { isOfServiceAccounts, withServiceAccount } from './service-accounts.ts';
+import { withPluginsOfKind } from './kind-plugins.ts';
 import { protectionOf, withProtection } from './storage-protection.ts';
 import { validatePolicies } from './validating-policies.ts';
 import type { Invocation } from './webhooks.ts';
@@ -75,8 +77,8 @@ class Configuration {
 /**
  * Admission by configuration, in upstream's order:
  *
- *   defaults of LimitRanges ► storage protection ► ServiceAccounts ► mutating policies ► mutating webhooks ► schema and rules
- *     ► limits of LimitRanges ► validating policies ► validating webhooks ► ResourceQuotas
+ *   defaults of LimitRanges ► ServiceAccounts ► plugins of the kind ► storage protection ► mutating policies
+ *     ► mutating webhooks ► schema and rules ► limits of LimitRanges ► validating policies ► validating webhooks ► ResourceQuotas
  */
 export class Admission implements AdmissionChain {
   readonly #deps: AdmissionDeps;
@@ -100,6 +102,7 @@ export class Admission implements AdmissionChain {
     return (
       !this.#mutating.isEmpty ||
       this.#limitRanges.size > 0 ||
+      definition.hooks?.admit !== undefined ||
       (this.#deps.serviceAccounts && isOfServiceAccounts(definition)) ||
       (this.#deps.storageProtection && protectionOf(definition) !== undefined)
     );
@@ -111,19 +114,27 @@ export class Admission implements AdmissionChain {
 
   async mutate(given: Attributes): Promise<StoredObject | undefined> {
     if (isExempt(given)) return given.object;
-    const defaulted = withDefaultLimits(given, this.#limitRanges.list(given.namespace));
-    const limited = this.#deps.storageProtection ? withProtection(defaulted, given) : defaulted;
-    const prepared = this.#deps.serviceAccounts
-      ? await withServiceAccount({ ...given, object: limited }, this.#serviceAccounts)
-      : limited;
-    if (this.#mutating.isEmpty) return prepared;
+    const plugins = (object: StoredObject | undefined) => this.#runPlugins({ ...given, object });
+    if (this.#mutating.isEmpty) return plugins(given.object);
     const failures: PolicyFailure[] = [];
-    const mutated = await mutateInOrder(prepared, (object) => [
+    const mutated = await mutateInOrder(given.object, plugins, (object) => [
       ...this.#policySteps({ ...given, object }, failures),
       ...this.#mutating.hooks().map((hook) => this.#hookStep(given, hook)),
     ]);
-    requireMutated({ ...given, object: prepared }, failures);
+    requireMutated(given, failures);
     return mutated;
+  }
+
+  /** Returns the object with the changes of the built-in plugins; the same value if there are none. */
+  async #runPlugins(given: Attributes): Promise<StoredObject | undefined> {
+    const { object, namespace } = given;
+    const limited = withDefaultLimits(given, this.#limitRanges.list(namespace));
+    const ofAccount = this.#deps.serviceAccounts
+      ? await withServiceAccount({ ...given, object: limited }, this.#serviceAccounts)
+      : limited;
+    const ofKind = withPluginsOfKind({ ...given, object: ofAccount }, this.#deps.store);
+    const complete = this.#deps.storageProtection ? withProtection(ofKind, given) : ofKind;
+    return equalJson(complete, object) ? object : complete;
   }
 
   async validate(attributes: Attributes): Promise<void> {

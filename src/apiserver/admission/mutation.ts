@@ -11,13 +11,15 @@ export interface MutationStep {
 }
 
 /**
- * Runs mutating policies and webhooks one after another, and once more those that allow it and that ran before
- * later changes.
+ * Runs the built-in plugins, then mutating policies and webhooks one after another. If one of these changed the object,
+ * runs the plugins once more, and those that allow it and that ran before later changes.
  *
- * @param stepsOf returns the steps for an object
+ * @param plugins returns the object with their changes; the same value if there are none
+ * @param stepsOf returns the policies and webhooks for an object
  */
 export async function mutateInOrder(
   initial: StoredObject | undefined,
+  plugins: MutationStep['run'],
   stepsOf: (object: StoredObject | undefined) => readonly MutationStep[],
 ): Promise<StoredObject | undefined> {
   let object = initial;
@@ -33,8 +35,10 @@ export async function mutateInOrder(
     if (step.isReinvocable) recent.add(step.id);
     object = result;
   };
-  for (const step of stepsOf(initial)) await apply(step);
+  const builtIn: MutationStep = { id: 'built-in plugins', isReinvocable: true, run: plugins };
+  for (const step of [builtIn, ...stepsOf(object)]) await apply(step);
   if (outdated.size === 0) return object;
+  await apply(builtIn);
   for (const step of stepsOf(object)) if (outdated.has(step.id)) await apply(step);
   return object;
 }

@@ -292,6 +292,12 @@ export interface HookContext {
   }) => readonly StoredObject[];
 }
 
+/** The context of `ResourceHooks.admit`. */
+export interface AdmissionHookContext extends Pick<HookContext, 'list'> {
+  /** Returns the 403 with which an admission plugin rejects the object. */
+  readonly forbidden: (why: string) => Error;
+}
+
 /**
  * The differences of a kind from a plain object. Hooks run synchronously within one operation, in the
  * order of this declaration. A hook that changes `object` changes the stored object.
@@ -299,6 +305,17 @@ export interface HookContext {
 export interface ResourceHooks {
   /** Sets defaults that depend on other fields, which a schema cannot express. Runs on every write. */
   readonly applyDefaults?: (object: ApiObject) => void;
+  /**
+   * Changes a new object (`previous` is absent) or an updated one as the built-in admission plugins of the kind do. Runs
+   * before mutating policies and webhooks, and once more if they change the object. Does not run for subresources.
+   *
+   * @throws {Error} from `context.forbidden` if a plugin rejects the object
+   */
+  readonly admit?: (
+    object: ApiObject,
+    previous: StoredObject | undefined,
+    context: AdmissionHookContext,
+  ) => void;
   /** Sets or clears the fields that clients cannot set. `metadata` is already complete. */
   readonly prepareForCreate?: (object: ApiObject, context: HookContext) => void;
   /** Sets or clears such fields at an update. */

@@ -28,7 +28,7 @@ export const NODE: BuiltinKind = {
   selectableFields: {
     'spec.unschedulable': (node) => String(objectIn(node, 'spec')?.['unschedulable'] === true),
   },
-  hooks: { applyDefaults, prepareForCreate, prepareForUpdate: dropConfig },
+  hooks: { applyDefaults, admit: taintNewNode, prepareForUpdate: dropConfig },
   validate,
   validateUpdate,
   columns: [
@@ -75,7 +75,8 @@ function applyDefaults(node: ApiObject): void {
 const NOT_READY = { key: 'node.kubernetes.io/not-ready', effect: 'NoSchedule' } as const;
 
 /** A new node accepts no Pods until it is ready (admission plugin TaintNodesByCondition). */
-function prepareForCreate(node: ApiObject): void {
+function taintNewNode(node: ApiObject, previous: StoredObject | undefined): void {
+  if (previous) return;
   const spec = objectIn(node, 'spec') ?? {};
   const taints = objectsIn(spec, 'taints');
   const isTainted = taints.some(

@@ -5,7 +5,11 @@ import { qualifiedNameProblems } from '../../../api/object-names.ts';
 import { compareQuantities } from '../../../api/quantity.ts';
 import type { CheckedObject } from '../../objects/checked-object.ts';
 import { textOf, valueAtPath } from '../../objects/field-path.ts';
-import type { ApiObject, StoredObject } from '../../objects/resource-definition.ts';
+import type {
+  AdmissionHookContext,
+  ApiObject,
+  StoredObject,
+} from '../../objects/resource-definition.ts';
 import { AGE_COLUMN, NAME_COLUMN, column, field } from '../../table/column.ts';
 import {
   ATTRIBUTES_CLASS,
@@ -17,6 +21,7 @@ import {
   volumePhase,
 } from './volume-columns.ts';
 import type { BuiltinKind } from '../shared/builtin-kind.ts';
+import { defaultClassName } from '../shared/default-class.ts';
 import { requireAmountOf, validateClaimSpec } from '../shared/claim-spec.ts';
 import { annotationWarnings, claimWarnings } from '../shared/warnings.ts';
 
@@ -26,6 +31,7 @@ export const PERSISTENT_VOLUME_CLAIM: BuiltinKind = {
   returnsDeleted: true,
   defaults: { 'spec.volumeMode': 'Filesystem', 'status.phase': 'Pending' },
   hooks: {
+    admit: setStorageClass,
     prepareForCreate: (claim) => alignDataSources(claim),
     prepareForUpdate: (claim, previous) => alignDataSources(claim, previous),
   },
@@ -58,6 +64,25 @@ export const PERSISTENT_VOLUME_CLAIM: BuiltinKind = {
     ];
   },
 };
+
+const IS_DEFAULT = [
+  'storageclass.kubernetes.io/is-default-class',
+  'storageclass.beta.kubernetes.io/is-default-class',
+];
+
+/** A new claim without a class gets the default one (admission plugin DefaultStorageClass). */
+function setStorageClass(
+  claim: ApiObject,
+  previous: StoredObject | undefined,
+  { list }: AdmissionHookContext,
+): void {
+  const spec = objectIn(claim, 'spec');
+  if (previous || !spec || isSet(spec, 'storageClassName')) return;
+  if (claim.metadata.annotations?.[CLASS_ANNOTATION] !== undefined) return;
+  const classes = list({ group: 'storage.k8s.io', plural: 'storageclasses' });
+  const name = defaultClassName(classes, IS_DEFAULT);
+  if (name !== undefined) spec['storageClassName'] = name;
+}
 
 /**
  * The older name of the data source follows the newer one, and the other way round, if the source is in the same namespace.

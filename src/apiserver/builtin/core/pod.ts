@@ -14,7 +14,6 @@ import type { CheckedObject } from '../../objects/checked-object.ts';
 import { fieldsAt } from '../../objects/field-path.ts';
 import type { ApiObject, HookContext, StoredObject } from '../../objects/resource-definition.ts';
 import { admitPod } from '../pods/pod-admission.ts';
-import { admitClasses } from '../pods/pod-classes.ts';
 import { POD_COLUMNS, podRowConditions } from '../pods/pod-columns.ts';
 import { shareResources } from '../pods/container-resources.ts';
 import { applyPodDefaults } from '../pods/pod-defaults.ts';
@@ -46,6 +45,7 @@ export const POD: BuiltinKind = {
   },
   hooks: {
     applyDefaults: applyPodDefaults,
+    admit: admitPod,
     prepareForCreate,
     prepareForUpdate,
     gracePeriodSeconds,
@@ -138,12 +138,9 @@ function requireNoStaticPod({ errors }: CheckedObject, previous: StoredObject): 
   errors.push(fieldError.forbidden('[]', 'static pods do not support ephemeral containers'));
 }
 
-function prepareForCreate(pod: ApiObject, context: HookContext): void {
-  const { now } = context;
+function prepareForCreate(pod: ApiObject, { now }: HookContext): void {
   const spec = objectIn(pod, 'spec');
   if (!spec) return;
-  admitClasses(pod, spec, context);
-  admitPod(spec);
   requirePositiveGracePeriod(spec);
   shareResources(spec);
   pod['status'] = {
@@ -170,18 +167,13 @@ function requirePositiveGracePeriod(spec: JsonObject): void {
   }
 }
 
-/** What admission and creation settled stays, also when a client takes back what it did not give. */
 function prepareForUpdate(pod: ApiObject, previous: StoredObject): void {
   const spec = objectIn(pod, 'spec');
   const before = objectIn(previous, 'spec');
   if (spec && before) {
-    for (const field of ['priority', 'preemptionPolicy'] as const) {
-      if (isSet(before, field)) setDefault(spec, field, before[field]);
-    }
     // As upstream, for clients that do not know the field.
     if (isSet(before, 'resources')) setDefault(spec, 'resources', before['resources']);
     requirePositiveGracePeriod(spec);
-    admitPod(spec);
   }
   const status = objectIn(pod, 'status');
   const qosClass = textIn(objectIn(previous, 'status'), 'qosClass');

@@ -16,7 +16,7 @@ export const INGRESS_CLASS: BuiltinKind = {
     {
       ...NAME_COLUMN,
       value: ({ metadata: { name, annotations } }) =>
-        annotations?.[DEFAULT_CLASS] === 'true' ? `${name} (default)` : name,
+        annotations?.[IS_DEFAULT_CLASS] === 'true' ? `${name} (default)` : name,
     },
     field('Controller', 'spec.controller'),
     column('Parameters', 'Reference to more parameters.', (ingressClass) => {
@@ -54,4 +54,4 @@ function validateIngressClass(object: CheckedObject): void {
   }
 }
 
-const DEFAULT_CLASS = 'ingressclass.kubernetes.io/is-default-class';
+export const IS_DEFAULT_CLASS = 'ingressclass.kubernetes.io/is-default-class';

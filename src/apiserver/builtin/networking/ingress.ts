@@ -1,9 +1,15 @@
-import { listIn, objectIn, objectsIn, textIn } from '../../../util/json-value.ts';
+import { isSet, listIn, objectIn, objectsIn, textIn } from '../../../util/json-value.ts';
 import { nameProblems } from '../../../api/object-names.ts';
 import type { CheckedObject } from '../../objects/checked-object.ts';
-import type { StoredObject } from '../../objects/resource-definition.ts';
+import type {
+  AdmissionHookContext,
+  ApiObject,
+  StoredObject,
+} from '../../objects/resource-definition.ts';
 import { column, columns, field } from '../../table/column.ts';
 import type { BuiltinKind } from '../shared/builtin-kind.ts';
+import { defaultClassName } from '../shared/default-class.ts';
+import { IS_DEFAULT_CLASS } from './ingress-class.ts';
 import { validateIngressPoint } from '../shared/status-validation.ts';
 import { loadBalancerWarnings } from '../shared/warnings.ts';
 
@@ -11,6 +17,7 @@ export const INGRESS: BuiltinKind = {
   resource: 'networking.k8s.io/ingresses',
   revalidatesName: 'object',
   tracksGeneration: true,
+  hooks: { admit: setIngressClass },
   validate: validateIngress,
   columns: columns(
     field('Class', 'spec.ingressClassName', '<none>'),
@@ -40,6 +47,20 @@ export const INGRESS: BuiltinKind = {
       : [],
   statusWarnings: loadBalancerWarnings,
 };
+
+/** A new Ingress without a class gets the default one (admission plugin DefaultIngressClass). */
+function setIngressClass(
+  ingress: ApiObject,
+  previous: StoredObject | undefined,
+  { list }: AdmissionHookContext,
+): void {
+  const spec = objectIn(ingress, 'spec') ?? {};
+  if (previous || isSet(spec, 'ingressClassName')) return;
+  if (ingress.metadata.annotations?.[CLASS_ANNOTATION] !== undefined) return;
+  const classes = list({ group: 'networking.k8s.io', plural: 'ingressclasses' });
+  const name = defaultClassName(classes, [IS_DEFAULT_CLASS]);
+  if (name !== undefined) ingress['spec'] = { ...spec, ingressClassName: name };
+}
 
 const PATH_TYPES = ['Exact', 'ImplementationSpecific', 'Prefix'];
 

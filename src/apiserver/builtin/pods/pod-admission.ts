@@ -1,13 +1,39 @@
 import type { JsonObject } from '../../../util/json-value.ts';
-import { objectsIn, setDefault, textIn } from '../../../util/json-value.ts';
+import { isSet, objectIn, objectsIn, setDefault, textIn } from '../../../util/json-value.ts';
+import type {
+  AdmissionHookContext,
+  ApiObject,
+  StoredObject,
+} from '../../objects/resource-definition.ts';
+import { admitPriority, admitRuntime } from './pod-classes.ts';
 
 /**
- * Sets what the default admission plugins of a kube-apiserver add to a new Pod: priority 0, and tolerations of 300 s
- * for a node that is not ready or unreachable (DefaultTolerationSeconds).
+ * The admission plugins Priority, DefaultTolerationSeconds and RuntimeClass, in upstream's order.
+ *
+ * @throws {StatusError} 403 if a class does not exist or the Pod contradicts it
  */
-export function admitPod(spec: JsonObject): void {
-  setDefault(spec, 'priority', 0);
-  setDefault(spec, 'preemptionPolicy', 'PreemptLowerPriority');
+export function admitPod(
+  pod: ApiObject,
+  previous: StoredObject | undefined,
+  context: AdmissionHookContext,
+): void {
+  const spec = objectIn(pod, 'spec');
+  if (!spec) return;
+  if (previous) keepPriority(spec, objectIn(previous, 'spec') ?? {});
+  else admitPriority(spec, context);
+  addDefaultTolerations(spec);
+  if (!previous) admitRuntime(spec, context);
+}
+
+/** A client can send a Pod without the fields that admission has set. */
+function keepPriority(spec: JsonObject, before: Readonly<JsonObject>): void {
+  for (const field of ['priority', 'preemptionPolicy'] as const) {
+    if (isSet(before, field)) setDefault(spec, field, before[field]);
+  }
+}
+
+/** Adds tolerations of 300 s for a node that is not ready or unreachable. */
+function addDefaultTolerations(spec: JsonObject): void {
   const tolerations = objectsIn(spec, 'tolerations');
   const added = ['node.kubernetes.io/not-ready', 'node.kubernetes.io/unreachable']
     .filter((key) => !tolerations.some((toleration) => tolerates(toleration, key)))

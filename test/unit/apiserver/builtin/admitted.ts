@@ -46,10 +46,13 @@ export function draft(name: string, fields: object, metadata: object = {}): ApiO
   };
 }
 
+const admission = { ...context, forbidden: (why: string) => new Error(why) };
+
 /** The object with its defaults, as its kind's hooks leave it when it is created. */
 export function created(name: string, fields: object, metadata: object = {}): ApiObject {
   const definition = kind(name);
   const object = withDefaults(structuredClone(draft(name, fields, metadata)), definition);
+  definition.hooks?.admit?.(object, undefined, admission);
   definition.hooks?.prepareForCreate?.(object, context);
   return object;
 }
@@ -58,6 +61,7 @@ export function created(name: string, fields: object, metadata: object = {}): Ap
 export function updated(previous: ApiObject, fields: object, subresource?: string): ApiObject {
   const definition = kind(previous.kind);
   const object = withDefaults(structuredClone({ ...previous, ...fields }), definition);
+  if (subresource === undefined) definition.hooks?.admit?.(object, previous, admission);
   definition.hooks?.prepareForUpdate?.(object, previous, { ...context, subresource });
   return object;
 }
