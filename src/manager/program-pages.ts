@@ -90,7 +90,7 @@ export function readinessChecks(program: ControllerProgram, clock: Clock): Healt
 /** Returns the debug pages about a program, and what collects their data while the program runs. */
 export function programPages(
   program: ControllerProgram,
-  { clock, history, name, version, installCommand, redact }: ProgramPagesOptions,
+  { clock, history, name, version, installCommand, checkCommand, redact }: ProgramPagesOptions,
 ): { readonly pages: Pages; readonly recorder: Runnable } {
   const { identity } = program;
   const readiness = readinessChecks(program, clock);
@@ -107,6 +107,7 @@ export function programPages(
       attention: attention(),
       hotLoops: new Map(program.controllers.map(({ name, hotLoops }) => [name, hotLoops.length])),
       installCommand: installCommand ?? 'kubectl apply -f crds/',
+      checkCommand,
     });
   const recorder = new StatusHistory(clock, () => {
     const { counts } = attention();
@@ -168,6 +169,11 @@ export interface ProgramPagesOptions {
    * @default 'kubectl apply -f crds/'
    */
   readonly installCommand?: string | undefined;
+  /**
+   * Command that prints the missing permissions of the program.
+   * @default none
+   */
+  readonly checkCommand?: string | undefined;
   readonly redact: ((text: string) => string) | undefined;
 }
 

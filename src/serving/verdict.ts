@@ -1,7 +1,7 @@
 import { groupResourceOf } from '../api/resource.ts';
 import type { InformerView } from '../cache/shared-informer.ts';
 import { isApiError } from '../api/api-error.ts';
-import { failureReason } from '../client/transport/connection-error.ts';
+import { failureReason, UnreachableError } from '../client/transport/connection-error.ts';
 import type { Clock } from '../util/clock.ts';
 import type { Attention, AttentionItem } from './attention.ts';
 import type { HealthCheck } from './health-checks.ts';
@@ -16,7 +16,9 @@ export interface Problem {
   readonly since?: string | undefined;
   /** Why. */
   readonly detail?: string | undefined;
-  /** Command that fixes it. */
+  /** What to do, as sentences. */
+  readonly step?: string | undefined;
+  /** Command for the step. */
   readonly command?: string | undefined;
   /** Filters of the keys that it concerns; with `key`, of the only one. */
   readonly keys?: Readonly<Record<string, string>> | undefined;
@@ -50,7 +52,32 @@ export interface VerdictDeps {
   readonly hotLoops: ReadonlyMap<string, number>;
   /** Command that installs the CustomResourceDefinitions of the program. */
   readonly installCommand: string;
+  /**
+   * Command that prints the missing permissions of the program.
+   * @default none
+   */
+  readonly checkCommand?: string | undefined;
 }
+
+/** What to do about each verdict. */
+const STEPS = {
+  unreachable: 'The caches and the conditions may be old.',
+  denied: 'Grant list and watch on these resources to the user of this program.',
+  unauthorized: 'Replace the credentials of this program: the API server does not accept them.',
+  refused: 'See the log of this program for the error, and the log of the API server.',
+  stalled:
+    'Wait: the watches are established again. If they stall again, check the load balancers and proxies before the API server.',
+  missing: 'Install it by this command:',
+  syncing: 'Wait: the controllers start when the caches have synced.',
+  free: 'Wait: a replica acquires it. If none does, see the logs of the replicas.',
+  standby: 'Nothing to do: this replica syncs keys when it acquires the Lease.',
+  unread:
+    'Wait. If this remains, see the log of this program: it may have no permission for Leases.',
+  check: 'Remove the reason: for example, a webhook has no certificate, or the process stops.',
+  failing: 'Open the oldest key: its last syncs show the error and the failed API calls.',
+  object: 'Open the oldest key: it shows the conditions, owned objects and events of the object.',
+  hotLoop: 'Open the key: the causes of its syncs show which fields change each time.',
+} as const;
 
 /** Returns what is wrong with a program. */
 export function verdictOf(deps: VerdictDeps): Verdict {
@@ -66,6 +93,7 @@ export function verdictOf(deps: VerdictDeps): Verdict {
     tone: 'bad',
     text: `Check ${name} fails`,
     detail: reason,
+    step: STEPS.check,
   }));
   const order: readonly Problem['tone'][] = ['bad', 'warning', 'neutral'];
   return {
@@ -79,7 +107,12 @@ export function verdictOf(deps: VerdictDeps): Verdict {
 type ShownInformer = VerdictDeps['informers'][number];
 
 /** Problems of lists and watches, grouped by their cause. */
-function serverProblems({ informers, clock, installCommand }: VerdictDeps): Problem[] {
+function serverProblems({
+  informers,
+  clock,
+  installCommand,
+  checkCommand,
+}: VerdictDeps): Problem[] {
   const agoMs = (startMs: number) =>
     new Date(clock.now() - (clock.monotonic() - startMs)).toISOString();
   const sinceOf = (group: readonly ShownInformer[]) =>
@@ -114,6 +147,11 @@ function serverProblems({ informers, clock, installCommand }: VerdictDeps): Prob
   const problems: Problem[] = [];
   const [first] = unreachable;
   if (first) {
+    const errors = unreachable.flatMap(({ progress: { lastError } }) =>
+      lastError instanceof UnreachableError ? [lastError] : [],
+    );
+    const reason = failureReason(errors[0] ?? first.progress.lastError);
+    const servers = new Set(errors.map(({ server }) => server));
     problems.push({
       tone: 'bad',
       text:
@@ -121,7 +159,8 @@ function serverProblems({ informers, clock, installCommand }: VerdictDeps): Prob
           ? 'API server unreachable'
           : `API server unreachable for ${namesOf(unreachable)}`,
       since: sinceOf(unreachable),
-      detail: failureReason(first.progress.lastError),
+      detail: servers.size > 0 ? `${reason} (${[...servers].join(', ')})` : reason,
+      step: `${errors[0]?.nextStep ?? ''} ${STEPS.unreachable}`.trim(),
     });
   }
   for (const [reason, group] of refused) {
@@ -133,6 +172,8 @@ function serverProblems({ informers, clock, installCommand }: VerdictDeps): Prob
         : `Cannot list and watch ${namesOf(group)}`,
       since: sinceOf(group),
       detail: reason,
+      step: reason === 'forbidden' ? STEPS.denied : isDenied ? STEPS.unauthorized : STEPS.refused,
+      command: isDenied ? checkCommand : undefined,
     });
   }
   if (stalled.length > 0) {
@@ -141,6 +182,7 @@ function serverProblems({ informers, clock, installCommand }: VerdictDeps): Prob
       text: `Watches stalled: ${namesOf(stalled)}`,
       since: sinceOf(stalled),
       detail: 'no activity from the API server; the caches may be out of date',
+      step: STEPS.stalled,
     });
   }
   if (missing.length > 0) {
@@ -150,11 +192,16 @@ function serverProblems({ informers, clock, installCommand }: VerdictDeps): Prob
       text: `CustomResourceDefinition not installed: ${names.join(', ')}`,
       since: sinceOf(missing),
       detail: 'the API server does not serve the resource, and its objects are not synced',
+      step: STEPS.missing,
       command: installCommand,
     });
   }
   if (problems.length === 0 && syncing.length > 0) {
-    problems.push({ tone: 'warning', text: `Waiting for caches to sync: ${namesOf(syncing)}` });
+    problems.push({
+      tone: 'warning',
+      text: `Waiting for caches to sync: ${namesOf(syncing)}`,
+      step: STEPS.syncing,
+    });
   }
   return problems;
 }
@@ -163,19 +210,18 @@ function electionProblems({ election }: VerdictDeps): Problem[] {
   if (!election) return [];
   const { identity, leases } = election;
   const free = leases.filter(({ holder }) => holder === '').map(({ lease }) => lease);
-  const problems: Problem[] =
-    free.length > 0
-      ? [{ tone: 'warning', text: `No replica holds the Lease ${free.join(', ')}` }]
-      : [];
+  const text = `No replica holds the Lease ${free.join(', ')}`;
+  const problems: Problem[] = free.length > 0 ? [{ tone: 'warning', text, step: STEPS.free }] : [];
   if (leases.some(({ holder }) => holder === identity)) return problems;
   const [first, ...others] = leases;
   const detail =
     first && first.holder !== '' && others.length === 0
       ? `${first.holder} syncs the keys`
       : 'other replicas sync the keys';
+  const standby = { text: 'Standing by', since: first?.acquireTime };
   return first
-    ? [...problems, { tone: 'neutral', text: 'Standing by', since: first.acquireTime, detail }]
-    : [{ tone: 'warning', text: 'Standing by', detail: 'no Lease was read yet' }];
+    ? [...problems, { ...standby, tone: 'neutral', detail, step: STEPS.standby }]
+    : [{ ...standby, tone: 'warning', detail: 'no Lease was read yet', step: STEPS.unread }];
 }
 
 /** One problem for each controller and kind of problem, with the oldest key. */
@@ -192,7 +238,14 @@ function keyProblems({ attention, hotLoops }: VerdictDeps): Problem[] {
     ...problems.flat(),
     ...Array.from(hotLoops, ([controller, count]): Problem[] =>
       count > 0
-        ? [{ tone: 'warning', text: `${controller}: ${count} in a hot loop`, keys: { controller } }]
+        ? [
+            {
+              tone: 'warning',
+              text: `${controller}: ${count} in a hot loop`,
+              step: STEPS.hotLoop,
+              keys: { controller },
+            },
+          ]
         : [],
     ).flat(),
   ];
@@ -215,6 +268,7 @@ function keyProblem(
       count === 1 ? `${controller} ${key} ${what}` : `${count} ${noun} of ${controller} ${what}`,
     since,
     detail: count === 1 ? message : `${key}: ${message}`,
+    step: problem === 'failing' ? STEPS.failing : STEPS.object,
     keys: {
       controller,
       ...(count === 1 && { key }),

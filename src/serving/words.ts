@@ -71,6 +71,12 @@ export function problemsOf({ problems, isReady }: Verdict): readonly Problem[] {
   return [...problems, { tone: 'neutral', text, detail }];
 }
 
+/** Returns what to do about a problem, unless the problem before it has the same step. */
+export function stepAt(problems: readonly Problem[], at: number): string | undefined {
+  const step = problems[at]?.step;
+  return step === problems[at - 1]?.step ? undefined : step;
+}
+
 /** Formats whether `/readyz` passes. */
 export function readinessText({ isReady }: Verdict): string {
   return isReady ? '/readyz passes' : '/readyz fails';

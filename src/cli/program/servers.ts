@@ -60,6 +60,7 @@ export function programServers(
       name,
       version: `v${version}`,
       installCommand: deploy && `${name} manifests --only=crds | kubectl apply -f -`,
+      checkCommand: `${name} check`,
       redact: redactText,
     });
   const routes: EndpointRoutes = {

@@ -1,4 +1,4 @@
-import { problemsOf, readinessText, verdictLine } from '../../serving/words.ts';
+import { problemsOf, readinessText, stepAt, verdictLine } from '../../serving/words.ts';
 import type { ProcessStatus } from '../../serving/debug-pages.ts';
 import type { ProgramView, MonitorView } from './program-monitor.ts';
 import { cutLine, grid, paint } from './grid.ts';
@@ -133,10 +133,11 @@ function verdictLines({ verdict, now }: ProcessStatus): Span[][] {
   if (!verdict) return [];
   const nowMs = Date.parse(now);
   const problems = problemsOf(verdict);
-  const lines = problems.slice(0, MAX_PROBLEMS).flatMap((problem): Span[][] => {
+  const lines = problems.slice(0, MAX_PROBLEMS).flatMap((problem, at): Span[][] => {
     const { tone, command } = problem;
     const line = [{ text: verdictLine(problem, nowMs), style: PROBLEM_STYLES[tone] }];
-    return command === undefined ? [line] : [line, [plain(`  ${command}`)]];
+    const actions = [stepAt(problems, at), command].filter((text) => text !== undefined);
+    return [line, ...actions.map((text) => [plain(`  ${text}`)])];
   });
   const more = problems.length > MAX_PROBLEMS ? `and ${problems.length - MAX_PROBLEMS} more; ` : '';
   return [...lines, [faint(`${more}${readinessText(verdict)}`)]];

@@ -20,15 +20,28 @@ export class PingTimeoutError extends Error {
   readonly code = 'ERR_PING_TIMEOUT';
 }
 
+/** A request that failed below HTTP. */
+export class UnreachableError extends ApiError {
+  /** URL of the server, without credentials and query. */
+  readonly server: string;
+  /** What to do, as a sentence. */
+  readonly nextStep: string;
+
+  constructor(cause: unknown, server: string) {
+    const { summary, nextStep } = explain(cause);
+    const message = `Cannot reach the API server ${server}: ${summary}. ${nextStep}`;
+    super({ kind: 'unreachable', message, cause });
+    this.server = server;
+    this.nextStep = nextStep;
+  }
+}
+
 /**
  * Returns the {@link ApiError} for a request that failed below HTTP. The message contains the server, the reason and
  * the next step; `cause` is the original error. Returns an `ApiError` unchanged.
  */
 export function unreachable(error: unknown, server: string): ApiError {
-  if (error instanceof ApiError) return error;
-  const { summary, nextStep } = explain(error);
-  const message = `Cannot reach the API server ${server}: ${summary}. ${nextStep}`;
-  return new ApiError({ kind: 'unreachable', message, cause: error });
+  return error instanceof ApiError ? error : new UnreachableError(error, server);
 }
 
 /**

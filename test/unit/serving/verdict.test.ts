@@ -36,15 +36,18 @@ describe('the verdict', () => {
       { name: 'pods', resource: PODS, hasSynced, progress: pods },
       { name: 'counts.demo.mark8s.io', resource: COUNTS, hasSynced, progress: counts },
     ];
-    return verdictOf({
+    const shown = verdictOf({
       clock,
       readiness: informerHealthChecks(() => informers, clock),
       informers,
       attention: { items: [], counts: new Map() },
       hotLoops: new Map(),
       installCommand: 'install',
+      checkCommand: 'check',
       ...more,
     });
+    for (const { text, step } of shown.problems) assert.match(step ?? '', /^[A-Z].*[.:]$/, text);
+    return shown;
   };
   const texts = (more: Partial<VerdictDeps> = {}) =>
     verdict(more).problems.map(({ tone, text, detail }) => [tone, text, detail]);
@@ -65,8 +68,9 @@ describe('the verdict', () => {
       const [problem, ...others] = problems;
       assert.deepEqual(
         [problem?.tone, problem?.text, problem?.since, problem?.detail, others],
-        ['bad', 'API server unreachable', since, 'connection refused', []],
+        ['bad', 'API server unreachable', since, 'connection refused (https://10.0.0.1)', []],
       );
+      assert.match(problem?.step ?? '', /^Check that the server runs.*may be old/);
       await clock.advance(60_000);
       pods.failed(REFUSED);
       counts.failed(REFUSED);
@@ -90,6 +94,9 @@ describe('the verdict', () => {
     assert.deepEqual(texts(), [
       ['bad', 'No permission to list and watch counts.demo.mark8s.io', 'forbidden'],
     ]);
+    assert.equal(verdict().problems[0]?.command, 'check');
+    counts.failed(new ApiError({ kind: 'unreachable', message: 'No response' }));
+    assert.equal(texts()[0]?.[2], 'unreachable', 'the client does not name a server');
     counts.recovered();
     hasSynced = false;
     assert.deepEqual(texts(), [
@@ -142,7 +149,8 @@ describe('the verdict', () => {
     ];
     const attention = { items, counts: new Map() };
     const { problems } = verdict({ attention, hotLoops: new Map([['count', 2]]) });
-    assert.deepEqual(problems, [
+    const withoutSteps = problems.map(({ step: _, ...problem }) => problem);
+    assert.deepEqual(withoutSteps, [
       {
         tone: 'bad',
         text: 'count ns/c fails',

@@ -13,6 +13,7 @@ import {
   PROBLEMS,
   rate,
   readinessText,
+  stepAt,
 } from '../../words.ts';
 import { Bars, Meter, Sparkline } from './charts.tsx';
 import { isFailure } from './monitor.ts';
@@ -108,10 +109,11 @@ export function VerdictCard({ status }: { readonly status: ProcessStatus }) {
   return (
     <Card title="Verdict" class={`full verdict ${tone}`}>
       <ol>
-        {problems.slice(0, MAX_PROBLEMS).map((problem) => (
+        {problems.slice(0, MAX_PROBLEMS).map((problem, at) => (
           <li>
             <Badge tone={toneOfProblem(problem)} text="" />{' '}
             <ProblemText problem={problem} nowMs={nowMs} />
+            {stepAt(problems, at) && <p>{stepAt(problems, at)}</p>}
             {problem.command !== undefined && <pre>{problem.command}</pre>}
           </li>
         ))}

@@ -10,8 +10,10 @@ import {
   rate,
   readinessText,
   stateOf,
+  stepAt,
   STATES,
 } from '../../words.ts';
+import type { Problem } from '../../verdict.ts';
 import type { KeyState } from './key-state.ts';
 import type { Overview } from './monitor.ts';
 import { callResult, outcomeOf } from './results.ts';
@@ -23,9 +25,13 @@ export function overviewText({ status, queues, controllers, calls, steps }: Over
   const nowMs = Date.parse(status.now);
   const { verdict } = status;
   const { cpu, loop } = steps.at(-1) ?? {};
+  const problemLines = (problem: Problem, at: number, all: readonly Problem[]) => [
+    verdictLine(problem, nowMs),
+    ...[stepAt(all, at), problem.command].flatMap((text) => (text ? [`  ${text}`] : [])),
+  ];
   return [
     `${status.name ?? 'Controllers'} ${status.version}, ${status.now}, up ${duration(status.upMs)}`,
-    ...(verdict ? problemsOf(verdict).map((problem) => verdictLine(problem, nowMs)) : []),
+    ...(verdict ? problemsOf(verdict).flatMap(problemLines) : []),
     ...(verdict ? [readinessText(verdict)] : []),
     `${role.text}. ${role.note}`,
     `Memory ${mebibytes(status.process.residentBytes)}, CPU ${percent(cpu)}, event loop ${percent(loop)} busy`,

@@ -290,17 +290,20 @@ describe('renderScreen', () => {
       verdict: {
         isReady: false,
         problems: [
-          { tone: 'bad', text: 'Not installed: counts', command: 'kubectl apply' },
+          { tone: 'bad', text: 'Not installed: counts', step: 'Run:', command: 'kubectl apply' },
+          { tone: 'bad', text: 'Not installed: others', step: 'Run:' },
           { tone: 'warning', text: 'count default/web is not ready', since, detail: 'no Pods' },
         ],
       },
     } as const;
     const text = screen({ status, queues: { attention: [{ ...key, problem: 'notReady' }] } });
     assert.deepEqual(
-      text.slice(1, 5).map((line) => line.replace(/\d+:\d+:55/, 'TIME')),
+      text.slice(1, 7).map((line) => line.replace(/\d+:\d+:55/, 'TIME')),
       [
         'Not installed: counts',
+        '  Run:',
         '  kubectl apply',
+        'Not installed: others',
         'count default/web is not ready since TIME: no Pods',
         '/readyz fails',
       ],

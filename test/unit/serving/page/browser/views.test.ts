@@ -108,13 +108,18 @@ describe('the role on the page', () => {
 describe('the verdict', () => {
   it('has what is wrong with its time, its command and a link, and whether /readyz passes', () => {
     const since = new Date(NOW_MS - 5000).toISOString();
-    const missing = { tone: 'bad', text: 'Not installed: x', command: 'kubectl apply' } as const;
+    const missing = {
+      tone: 'bad',
+      text: 'Not installed: x',
+      step: 'Run:',
+      command: 'kubectl apply',
+    } as const;
     const keys = { controller: 'count', key: 'ns/a' };
     const pending = { tone: 'warning', text: 'count ns/a is not ready', since, keys } as const;
     const verdict = { isReady: false, problems: [missing, { ...pending, detail: '0 of 3 Pods' }] };
     const shown = expanded(VerdictCard({ status: { ...statusOf([]), verdict } }));
     const text = shown.map(textOf).join('');
-    for (const part of ['Not installed: x', 'kubectl apply', '/readyz fails']) {
+    for (const part of ['Not installed: x', 'Run:', 'kubectl apply', '/readyz fails']) {
       assert.ok(text.includes(part), `${part} in ${text}`);
     }
     assert.ok(text.includes(`not ready since ${timeOfDay(since).slice(0, 8)}: 0 of 3 Pods`), text);
