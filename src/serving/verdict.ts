@@ -3,6 +3,7 @@ import type { InformerView } from '../cache/shared-informer.ts';
 import { isApiError } from '../api/api-error.ts';
 import { failureReason, UnreachableError } from '../client/transport/connection-error.ts';
 import type { Clock } from '../util/clock.ts';
+import { truncate } from '../util/truncate.ts';
 import type { Attention, AttentionItem } from './attention.ts';
 import type { HealthCheck } from './health-checks.ts';
 
@@ -58,6 +59,9 @@ export interface VerdictDeps {
    */
   readonly checkCommand?: string | undefined;
 }
+
+/** Maximum length of the message of a key: what needs attention has all of it. */
+const MAX_DETAIL = 200;
 
 /** What to do about each verdict. */
 const STEPS = {
@@ -267,7 +271,7 @@ function keyProblem(
     text:
       count === 1 ? `${controller} ${key} ${what}` : `${count} ${noun} of ${controller} ${what}`,
     since,
-    detail: count === 1 ? message : `${key}: ${message}`,
+    detail: truncate(count === 1 ? message : `${key}: ${message}`, MAX_DETAIL),
     step: problem === 'failing' ? STEPS.failing : STEPS.object,
     keys: {
       controller,

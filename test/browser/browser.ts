@@ -11,7 +11,7 @@ import { CHROMIUM } from './chromium.ts';
 
 const SCREENSHOTS = join(import.meta.dirname, '../../dist/screenshots');
 
-const WIDTHS = [1400, 820, 390];
+const WIDTHS = [1440, 820, 390];
 const SCHEMES = ['light', 'dark'] as const;
 
 const AXE = readFileSync(createRequire(import.meta.url).resolve('axe-core/axe.min.js'), 'utf8');
@@ -30,7 +30,7 @@ export interface WatchedPage {
 
 /** Opens `url` and waits for its content. */
 export async function openPage(browser: Browser, url: string): Promise<WatchedPage> {
-  const context = await browser.newContext({ viewport: { width: 1400, height: 900 } });
+  const context = await browser.newContext({ viewport: { width: 1440, height: 900 } });
   const page = await context.newPage();
   const errors: string[] = [];
   page.on('pageerror', (error) => errors.push(String(error.stack)));
@@ -64,7 +64,7 @@ export async function checkView(page: Page, name: string): Promise<void> {
       assert.ok((scrolled ?? 0) <= (shown ?? 0), `${name} is wider than ${width} pixels`);
     }
   }
-  await page.setViewportSize({ width: 1400, height: 900 });
+  await page.setViewportSize({ width: 1440, height: 900 });
 }
 
 interface AxeResult {

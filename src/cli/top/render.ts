@@ -137,7 +137,7 @@ function verdictLines({ verdict, now }: ProcessStatus): Span[][] {
     const { tone, command } = problem;
     const line = [{ text: verdictLine(problem, nowMs), style: PROBLEM_STYLES[tone] }];
     const actions = [stepAt(problems, at), command].filter((text) => text !== undefined);
-    return [line, ...actions.map((text) => [plain(`  ${text}`)])];
+    return [[line], actions.map((text) => [plain(`  ${text}`)])].flat();
   });
   const more = problems.length > MAX_PROBLEMS ? `and ${problems.length - MAX_PROBLEMS} more; ` : '';
   return [...lines, [faint(`${more}${readinessText(verdict)}`)]];

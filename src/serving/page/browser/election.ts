@@ -18,5 +18,9 @@ export function roleOf({ election }: ProcessStatus): {
   if (held.length > 0) return { tone: 'good', text: 'Leader', note };
   const [lease] = leases;
   const leader = lease?.holder ? `leader ${lease.holder}` : 'no leader known';
-  return { tone: 'warning', text: 'Standby', note: `${note}; ${leader}` };
+  return {
+    tone: lease?.holder ? 'neutral' : 'warning',
+    text: 'Standby',
+    note: `${note}; ${leader}`,
+  };
 }
