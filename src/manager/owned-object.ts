@@ -168,7 +168,7 @@ export function nameCollision(owner: Resource, name: string) {
  * @param fields of the spec without which the object does not do what it is for
  */
 export function admissionChange(
-  { apiVersion, kind, metadata, spec }: OwnedDraft & { readonly spec?: unknown },
+  { apiVersion, kind, spec }: Pick<OwnedDraft, 'apiVersion' | 'kind'> & { readonly spec?: unknown },
   stored: DeepReadonly<KubernetesObject>,
   fields: readonly string[],
 ): { readonly reason: string; readonly message: string } | undefined {
@@ -177,7 +177,7 @@ export function admissionChange(
   );
   if (changed.length === 0) return undefined;
   const paths = changed.map((field) => `spec.${field}`).join(' and ');
-  const message = `Admission changes ${paths} of ${kind} "${metadata.name}"`;
+  const message = `Admission changes ${paths} of ${kind} "${stored.metadata.name}"`;
   return { reason: 'ChangedByAdmission', message };
 }
 

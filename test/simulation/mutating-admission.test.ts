@@ -256,6 +256,7 @@ const REPORTED: readonly (readonly [string, Resource, string, RegExp | undefined
     undefined,
   ],
   ['Foo', DEPLOYMENTS, 'op: "add", path: "/spec/replicas", value: 3', /spec\.replicas of/],
+  ['At', PODS, 'op: "add", path: "/spec/restartPolicy", value: "Always"', /spec\.restartPolicy of/],
 ];
 
 describe('Admission that changes what an object needs', () => {

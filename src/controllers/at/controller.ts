@@ -8,7 +8,7 @@ import { keyOf, objectKey } from '../../api/object-key.ts';
 import type { ObjectKey } from '../../api/object-key.ts';
 import type { DeepReadonly } from '../../api/object.ts';
 import type { Lister } from '../../cache/lister.ts';
-import { isReplaced, nameCollision } from '../../manager/owned-object.ts';
+import { admissionChange, isReplaced, nameCollision } from '../../manager/owned-object.ts';
 import { Controller } from '../../manager/controller.ts';
 import type { SyncContext, SyncHandler } from '../../manager/controller-options.ts';
 import { allKeys, mapByName, mapToOwner } from '../../manager/enqueue.ts';
@@ -213,10 +213,15 @@ class AtSync {
     punctuality.started(this.#key, createdMs - couldMs);
     const lateMs = createdMs - dueMs;
     const late = lateMs >= 1000 ? `, ${formatDuration(Math.floor(lateMs / 1000) * 1000)} late` : '';
-    const message = `Started in Pod ${this.#pod.name}${late}`;
+    const started = `Started in Pod ${this.#pod.name}${late}`;
     const pod = objectKey(this.#pod.namespace, this.#pod.name);
     this.#context.log.v(2).info('Started command', { pod });
-    await this.#report({ kind: 'running', podUID: present.metadata.uid, message });
+    // Another policy runs the command again.
+    const change = admissionChange(buildAtPod(this.#at, words), present, ['restartPolicy']);
+    const message = change ? `${started}. ${change.message}` : started;
+    const event = change && ({ type: 'Warning', reason: change.reason, message } as const);
+    const state = { kind: 'running', podUID: present.metadata.uid, message } as const;
+    await this.#report(state, event && { event });
     return done();
   }
 
