@@ -43,14 +43,18 @@ export function KeyDetails(props: {
       </h2>
       {!data ? (
         <p class="state">Loading the key…</p>
-      ) : !data.why || !state ? (
-        <p class="state">{data.unknown ?? NOT_QUEUED}.</p>
       ) : (
         <div class="cards">
           <ConditionLine report={data.object} nowMs={data.nowMs} />
-          <StateCard state={state} why={data.why} nowMs={data.nowMs} />
-          <SyncsCard syncs={state.history?.last ?? []} nowMs={data.nowMs} />
-          <ObjectCards report={data.object} />
+          {data.why && state ? (
+            <>
+              <StateCard state={state} why={data.why} nowMs={data.nowMs} />
+              <SyncsCard syncs={state.history?.last ?? []} nowMs={data.nowMs} />
+            </>
+          ) : (
+            <p class="state full">{data.unknown ?? NOT_QUEUED}.</p>
+          )}
+          {(state || data.object) && <ObjectCards report={data.object} />}
         </div>
       )}
     </>

@@ -234,6 +234,16 @@ describe('the view of a key', () => {
     assert.match(textOfView(dataOf({ owner: { ...owner, holder: '' } })), /held by no process/);
     const unknown = { why: undefined, unknown: 'Ask other', object: undefined, nowMs: 0 };
     assert.match(textOfView(unknown), /Ask other\./);
+    const owned = { kind: 'Count', key: 'ns/a', uid: '1', isSelected: true, isDeleting: false };
+    const object: KeyData['object'] = {
+      resource: 'counts',
+      key: 'ns/a',
+      condition: { state: 'notReady', message: '0 of 3 Pods' },
+      tree: { ...owned, conditions: [], owned: [] },
+      omitted: 0,
+      events: [],
+    };
+    assert.match(textOfView({ ...unknown, object }), /0 of 3 Pods[^]*Ask other\./);
     assert.match(textOfView(undefined), /Loading/);
   });
 
