@@ -633,6 +633,39 @@ test('a generated name is validated as upstream, which replaces two characters a
   }
 });
 
+test('the beginning of a generated name of a role or binding is no relative path', async () => {
+  const roleRef = { apiGroup: 'rbac.authorization.k8s.io', kind: 'ClusterRole', name: 'view' };
+  for (const [path, rest] of [
+    ['clusterroles', {}],
+    ['clusterrolebindings', { roleRef }],
+    ['namespaces/default/roles', {}],
+    ['namespaces/default/rolebindings', { roleRef }],
+  ] as const) {
+    for (const generateName of ['.', '..']) {
+      const place = `/apis/rbac.authorization.k8s.io/v1/${path}?dryRun=All`;
+      const { status, body } = await api.post(place, { metadata: { generateName }, ...rest });
+      assert.equal(status, 422, path);
+      const [{ field, message }] = body.details.causes;
+      assert.equal(field, 'metadata.generateName');
+      assert.match(message, /may not be/);
+    }
+  }
+});
+
+test('a Lease has no fields of coordinated leader election', async () => {
+  const path = '/apis/coordination.k8s.io/v1/namespaces/default/leases';
+  const holderIdentity = 'a';
+  const fields = { strategy: 'OldestEmulationVersion', preferredHolder: 'b' };
+  const metadata = { name: 'uncoordinated' };
+  const lease = await api.made(
+    api.post(path, { metadata, spec: { holderIdentity, preferredHolder: 'b' } }),
+  );
+  assert.deepEqual(lease.spec, { holderIdentity });
+  const { body } = await api.patch(`${path}/uncoordinated`, { spec: fields });
+  assert.deepEqual(body.spec, { holderIdentity });
+  await api.delete(`${path}/uncoordinated`);
+});
+
 test('a CRD has the errors of upstream for unsupported keywords and storage versions', async () => {
   const causesOf = async (change: (crd: Json, properties: Json) => void) => {
     const crd = widgetCrd('causes.example.com', (crd) => {

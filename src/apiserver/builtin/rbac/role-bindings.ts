@@ -4,7 +4,7 @@ import { requireBindingRights } from '../../auth/privilege-escalation.ts';
 import type { CheckedObject } from '../../objects/checked-object.ts';
 import type { ApiObject, TableColumn } from '../../objects/resource-definition.ts';
 import { column, columns, wide } from '../../table/column.ts';
-import { RBAC_TRAITS } from './roles.ts';
+import { RBAC_TRAITS, requireNamePrefix } from './roles.ts';
 import type { BuiltinKind } from '../shared/builtin-kind.ts';
 
 const GROUP = 'rbac.authorization.k8s.io';
@@ -54,6 +54,7 @@ function applyBindingDefaults(binding: ApiObject): void {
 }
 
 function validateBinding(binding: CheckedObject, isNamespaced: boolean): void {
+  requireNamePrefix(binding);
   const roleRef = binding.in('roleRef');
   requireAmong(roleRef, 'apiGroup', [GROUP]);
   requireAmong(roleRef, 'kind', isNamespaced ? ['Role', 'ClusterRole'] : ['ClusterRole']);

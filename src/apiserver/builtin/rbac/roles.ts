@@ -7,6 +7,14 @@ import { validateLabelSelector } from '../shared/label-selector-validation.ts';
 
 export const RBAC_TRAITS = { nameFormat: 'pathSegment', createOnUpdate: true } as const;
 
+/** As upstream, the beginning of a generated name follows the rules of names. */
+export function requireNamePrefix(object: CheckedObject): void {
+  const metadata = object.in('metadata');
+  const prefix = metadata.text('generateName');
+  // The others are validated with the metadata.
+  if (['.', '..'].includes(prefix)) metadata.invalid('generateName', `may not be '${prefix}'`);
+}
+
 export const CLUSTER_ROLE: BuiltinKind = roleKind('clusterroles');
 
 export const ROLE: BuiltinKind = roleKind('roles');
@@ -33,6 +41,7 @@ function roleKind(plural: 'roles' | 'clusterroles'): BuiltinKind {
       },
     },
     validate: (role) => {
+      requireNamePrefix(role);
       const rules = role.items('rules');
       for (const rule of rules) validateRule(rule, plural === 'roles');
       const aggregation = role.get('aggregationRule');
