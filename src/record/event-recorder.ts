@@ -133,6 +133,8 @@ function eventOf(
   const annotations = occurrence === undefined ? given : { ...given, [OCCURRENCE]: occurrence };
   const involvedObject = referenceTo(subject, fieldPath);
   const now = timeOf(clock.now());
+  const component = source.component.toWellFormed();
+  const host = source.host?.toWellFormed();
   const content = {
     apiVersion: 'v1',
     kind: 'Event',
@@ -145,9 +147,9 @@ function eventOf(
     count: 1,
     firstTimestamp: now,
     lastTimestamp: now,
-    source,
-    reportingComponent: source.component,
-    reportingInstance: source.host ?? '',
+    source: { component, ...(host !== undefined && { host }) },
+    reportingComponent: component,
+    reportingInstance: host ?? '',
   } as const;
   return {
     ...content,
@@ -179,6 +181,6 @@ function referenceTo(subject: EventSubject, fieldPath: string | undefined): Invo
     name,
     ...(uid && { uid }),
     ...(resourceVersion && { resourceVersion }),
-    ...(fieldPath && { fieldPath }),
+    ...(fieldPath && { fieldPath: fieldPath.toWellFormed() }),
   };
 }
