@@ -16,7 +16,7 @@ export function parseFieldSelector(text: string): FieldRequirement[] {
   return splitTerms(text)
     .filter((term) => term !== '')
     .map((term) => {
-      const match = /^([^=!\\]*?)(!=|==|=)(.*)$/s.exec(term);
+      const match = /^(.*?)(!=|==|=)(.*)$/s.exec(term);
       const [, field, operator, value] = match ?? [];
       if (field === undefined || operator === undefined || value === undefined) {
         throw new SyntaxError(`invalid selector: '${text}'; can't understand '${term}'`);

@@ -1,4 +1,5 @@
 import { utf8Length } from '../util/bytes.ts';
+import { parseWordyDuration } from '../util/go-duration.ts';
 import { isIP } from '../util/ip-address.ts';
 import { quantityProblem } from './quantity.ts';
 import { parseGoTime } from './go-time.ts';
@@ -62,7 +63,7 @@ const STRING_FORMATS: ReadonlyMap<string, (text: string) => boolean> = new Map([
   ['date', isDate],
   ['date-time', isDateTime],
   ['datetime', isDateTime],
-  ['duration', isDuration],
+  ['duration', (text) => parseWordyDuration(text) !== undefined],
   ['email', isEmail],
   ['hexcolor', (text) => /^#?(?:[0-9a-f]{3}|[0-9a-f]{6})$/i.test(text)],
   ['hostname', isHostname],
@@ -129,24 +130,13 @@ function daysOf(year: number, month: number): number {
   return year % 4 === 0 && (year % 100 !== 0 || year % 400 === 0) ? 29 : 28;
 }
 
-/** Text after a second T is ignored, as upstream. */
+/** Text after a second T is ignored, and the fraction starts with any character, as upstream. */
 const DATE_TIME =
-  /^\d{4}-\d{2}-\d{2}[Tt](?:[01]\d|2[0-3]):[0-5]\d:[0-5]\d(?:\.\d+)?(?:[Zz]|[+-]\d{2}:\d{2})(?:$|[Tt])/;
+  /^\d{4}-\d{2}-\d{2}[Tt](?:[01]\d|2[0-3]):[0-5]\d:[0-5]\d(?:.\d+)?(?:[Zz]|[+-]\d{2}:\d{2})(?:$|[Tt])/;
 
 function isDateTime(text: string): boolean {
   return DATE_TIME.test(text) && isDate(text.slice(0, 10));
 }
-
-/** Go's durations, and words such as `2 weeks`. */
-function isDuration(text: string): boolean {
-  if (/^[+-]?(?:0|(?:(?:\d+(?:\.\d*)?|\.\d+)(?:ns|us|\u00b5s|\u03bcs|ms|s|m|h))+)$/.test(text))
-    return true;
-  const units = text.matchAll(/\d+\s{0,20}([A-Za-z\u00b5]+)/g);
-  return [...units].some(([, unit = '']) => DURATION_WORD.test(unit));
-}
-
-const DURATION_WORD =
-  /^(?:ns|us|\u00b5s|ms|s|m|h|hr|d|w|wk|nano\w*|micro\w*|milli\w*|sec\w*|min\w*|hour\w*|day\w*|week\w*)$/i;
 
 const ATOM = String.raw`[^\s"(),.:;<>@[\\\]\0-\x1f\x7f]+`;
 const QUOTED = String.raw`"(?:[^"\\\0-\x08\n-\x1f\x7f]|\\[^\0-\x08\n-\x1f\x7f])+"`;

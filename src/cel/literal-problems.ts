@@ -1,7 +1,8 @@
 import { pattern } from './values/pattern.ts';
 import type { CallExpression, Expression, ListExpression, MapExpression } from './expression.ts';
 import { clauseProblem, clausesOf } from './functions/text-format.ts';
-import { parseDuration, parseTimestamp } from './values/time.ts';
+import { parseDuration } from '../util/go-duration.ts';
+import { parseTimestamp } from './values/time.ts';
 import type { CelType } from './values/type.ts';
 import { formatType } from './values/type.ts';
 

@@ -6,7 +6,8 @@ import { own } from '../util/json-value.ts';
 import { isRecord } from '../util/values.ts';
 import { fromBase64 } from '../util/bytes.ts';
 import { escapeName, fieldOf, isEmbedded, withTypeAndName } from './schema-type.ts';
-import { parseTimestamp, parseWordyDuration } from './values/time.ts';
+import { parseWordyDuration } from '../util/go-duration.ts';
+import { parseTimestamp } from './values/time.ts';
 import type { Dictionary, ListKind, Result, Value } from './values/value.ts';
 import { Duration, EvaluationError, List, Timestamp } from './values/value.ts';
 

@@ -133,8 +133,6 @@ function eventOf(
   const annotations = occurrence === undefined ? given : { ...given, [OCCURRENCE]: occurrence };
   const involvedObject = referenceTo(subject, fieldPath);
   const now = timeOf(clock.now());
-  const component = source.component.toWellFormed();
-  const host = source.host?.toWellFormed();
   const content = {
     apiVersion: 'v1',
     kind: 'Event',
@@ -147,9 +145,9 @@ function eventOf(
     count: 1,
     firstTimestamp: now,
     lastTimestamp: now,
-    source: { component, ...(host !== undefined && { host }) },
-    reportingComponent: component,
-    reportingInstance: host ?? '',
+    source,
+    reportingComponent: source.component,
+    reportingInstance: source.host ?? '',
   } as const;
   return {
     ...content,
@@ -181,6 +179,6 @@ function referenceTo(subject: EventSubject, fieldPath: string | undefined): Invo
     name,
     ...(uid && { uid }),
     ...(resourceVersion && { resourceVersion }),
-    ...(fieldPath && { fieldPath: fieldPath.toWellFormed() }),
+    ...(fieldPath && { fieldPath }),
   };
 }

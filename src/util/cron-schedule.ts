@@ -1,3 +1,6 @@
+import { parseDuration } from './go-duration.ts';
+
+const SECOND_MS = 1000;
 const MINUTE_MS = 60_000;
 const HOUR_MS = 60 * MINUTE_MS;
 const DAY_MS = 24 * HOUR_MS;
@@ -15,6 +18,8 @@ const MACROS: ReadonlyMap<string, string> = new Map([
   ['@hourly', '0 * * * *'],
 ]);
 
+const EACH_MINUTE = '* * * * *';
+
 const MONTHS = 'jan feb mar apr may jun jul aug sep oct nov dec'.split(' ');
 const DAYS = 'sun mon tue wed thu fri sat'.split(' ');
 
@@ -24,7 +29,7 @@ const FIELDS: readonly FieldFormat[] = [
   { name: 'hour', min: 0, max: 23 },
   { name: 'day of month', min: 1, max: 31 },
   { name: 'month', min: 1, max: 12, words: MONTHS },
-  { name: 'day of week', min: 0, max: 7, words: DAYS },
+  { name: 'day of week', min: 0, max: 6, words: DAYS },
 ];
 
 interface FieldFormat {
@@ -37,13 +42,13 @@ interface FieldFormat {
 
 interface Field {
   readonly values: ReadonlySet<number>;
-  /** Whether the field is `*`, which matters for days. */
+  /** Whether the field has `*` without a step, which matters for days. */
   readonly isAny: boolean;
 }
 
 /**
  * A schedule in cron format, with the rules of Kubernetes' CronJobs: five fields (minute, hour, day of the
- * month, month, day of the week) or a macro such as `@daily`. If both day fields are restricted, one of
+ * month, month, day of the week), a macro such as `@daily`, or an interval such as `@every 1h30m`. If both day fields are restricted, one of
  * them must match. A local time that a change of the clock skips is not scheduled on that day; one that
  * occurs twice is scheduled twice.
  *
@@ -57,6 +62,8 @@ interface Field {
  * ```
  */
 export class CronSchedule {
+  /** The interval of `@every`, in milliseconds. */
+  readonly #everyMs: number | undefined;
   readonly #minute: Field;
   readonly #hour: Field;
   readonly #day: Field;
@@ -71,7 +78,9 @@ export class CronSchedule {
    * @throws {RangeError} if the schedule or the time zone is malformed
    */
   constructor(schedule: string, timeZone?: string) {
-    const text = (MACROS.get(schedule) ?? schedule).trim();
+    const [, interval] = /^@every (.*)$/s.exec(schedule) ?? [];
+    if (interval !== undefined) this.#everyMs = intervalMs(interval);
+    const text = interval === undefined ? (MACROS.get(schedule) ?? schedule).trim() : EACH_MINUTE;
     if (text.startsWith('@')) throw new RangeError(`unknown macro ${text}`);
     const fields = text.split(/\s+/);
     if (fields.length !== FIELDS.length) {
@@ -108,6 +117,7 @@ export class CronSchedule {
    * in eight years, as with February 30.
    */
   next(ms: number): number | undefined {
+    if (this.#everyMs !== undefined) return Math.floor(ms / SECOND_MS) * SECOND_MS + this.#everyMs;
     return this.#search(Math.floor(ms / MINUTE_MS) * MINUTE_MS + MINUTE_MS, 1, ms + LONGEST_MS);
   }
 
@@ -117,6 +127,11 @@ export class CronSchedule {
    * are skipped.
    */
   last(ms: number, afterMs: number): number | undefined {
+    if (this.#everyMs !== undefined) {
+      const fromMs = Math.floor(afterMs / SECOND_MS) * SECOND_MS;
+      const count = Math.floor((ms - fromMs) / this.#everyMs);
+      return count < 1 ? undefined : fromMs + count * this.#everyMs;
+    }
     const endMs = Math.max(afterMs, ms - LONGEST_MS);
     const found = this.#search(Math.floor(ms / MINUTE_MS) * MINUTE_MS, -1, endMs);
     return found !== undefined && found > afterMs ? found : undefined;
@@ -150,9 +165,7 @@ export class CronSchedule {
   #hasDay(local: Date): boolean {
     if (!this.#month.values.has(local.getUTCMonth() + 1)) return false;
     const isDay = this.#day.values.has(local.getUTCDate());
-    const weekday = local.getUTCDay();
-    const isWeekday =
-      this.#weekday.values.has(weekday) || (weekday === 0 && this.#weekday.values.has(7));
+    const isWeekday = this.#weekday.values.has(local.getUTCDay());
     return this.#day.isAny || this.#weekday.isAny ? isDay && isWeekday : isDay || isWeekday;
   }
 
@@ -173,6 +186,13 @@ export class CronSchedule {
   }
 }
 
+/** Returns an interval in whole seconds, at least one. */
+function intervalMs(text: string): number {
+  const nanos = parseDuration(text);
+  if (nanos === undefined) throw new RangeError(`@every ${text} has no duration such as 1h30m`);
+  return Math.max(1, Math.floor(Number(nanos) / 1e9)) * SECOND_MS;
+}
+
 function dayOf(localMs: number): number {
   return Math.floor(localMs / DAY_MS);
 }
@@ -183,24 +203,28 @@ function parsedField(text: string, { name, min, max, words = [] }: FieldFormat):
   const numberOf = (word: string) => {
     if (word === '') throw new RangeError(`${name} ${text} is malformed`);
     const at = words.indexOf(word.toLowerCase());
-    const value = at >= 0 ? at + min : /^\d+$/.test(word) ? Number(word) : Number.NaN;
+    const value = at >= 0 ? at + min : /^\+?\d+$/.test(word) ? Number(word) : Number.NaN;
     if (value >= min && value <= max) return value;
     const orWords = words.length > 0 ? ` and not one of ${words.join(', ')}` : '';
     throw new RangeError(`${name} ${word} is not between ${min} and ${max}${orWords}`);
   };
-  for (const part of text.split(',')) {
+  let isAny = false;
+  for (const part of text.split(',').filter((each) => each !== '')) {
     const [range = '', step = '1', ...rest] = part.split('/');
-    const isAny = range === '*' || range === '?';
     const [low = '', high, ...others] = range.split('-');
-    if (rest.length + others.length > 0) throw new RangeError(`${name} ${text} is malformed`);
-    const first = isAny ? min : numberOf(low);
+    // Cron of Kubernetes ignores what follows in `*-5`.
+    const hasAny = low === '*' || low === '?';
+    if (rest.length > 0 || (others.length > 0 && !hasAny))
+      throw new RangeError(`${name} ${text} is malformed`);
+    const first = hasAny ? min : numberOf(low);
     const single = high === undefined && !part.includes('/') ? first : max;
-    const last = isAny ? max : high === undefined ? single : numberOf(high);
+    const last = hasAny ? max : high === undefined ? single : numberOf(high);
     if (first > last) throw new RangeError(`${name} ${range} ends before it starts`);
-    if (!/^[1-9]\d*$/.test(step)) {
+    if (!/^\+?0*[1-9]\d{0,17}$/.test(step)) {
       throw new RangeError(`the step of ${name} ${part} is not a positive integer`);
     }
     for (let value = first; value <= last; value += Number(step)) values.add(value);
+    if (hasAny && Number(step) === 1) isAny = true;
   }
-  return { values, isAny: text.startsWith('*') || text.startsWith('?') };
+  return { values, isAny };
 }

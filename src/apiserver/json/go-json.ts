@@ -118,9 +118,9 @@ class Inspection {
   /** Path of the current member: `spec`, `spec.tags[0]`. */
   #path(): string {
     let path = '';
-    for (const { keys, key, index } of this.#frames) {
+    for (const [depth, { keys, key, index }] of this.#frames.entries()) {
       if (!keys) path += `[${index - 1}]`;
-      else path += path === '' ? key : `.${key}`;
+      else path += depth === 0 ? key : `.${key}`;
     }
     return path;
   }

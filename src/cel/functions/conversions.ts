@@ -22,7 +22,6 @@ import {
   formatCelDuration,
   formatTimestamp,
   localTime,
-  parseDuration,
   parseTimestamp,
 } from '../values/time.ts';
 import {
@@ -45,6 +44,7 @@ import {
   TypeValue,
   Uint,
 } from '../values/value.ts';
+import { parseDuration } from '../../util/go-duration.ts';
 
 /** Type conversions and accessors of timestamps and durations. */
 export function conversions(): Overload[] {

@@ -18,7 +18,8 @@ import {
   timestampParameter,
   uint,
 } from '../values/overload.ts';
-import { MAX_DURATION, MAX_TIMESTAMP, MIN_TIMESTAMP } from '../values/time.ts';
+import { MAX_DURATION } from '../../util/go-duration.ts';
+import { MAX_TIMESTAMP, MIN_TIMESTAMP } from '../values/time.ts';
 import {
   BOOL,
   BYTES,

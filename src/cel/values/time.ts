@@ -2,63 +2,7 @@ import { Memo } from '../../util/memo.ts';
 
 const SECOND = 10n ** 9n;
 
-const UNITS: ReadonlyMap<string, bigint> = new Map([
-  ['ns', 1n],
-  ['us', 1000n],
-  ['µs', 1000n],
-  ['μs', 1000n],
-  ['ms', 10n ** 6n],
-  ['s', SECOND],
-  ['m', 60n * SECOND],
-  ['h', 3600n * SECOND],
-]);
-
-/** Maximum duration: 64-bit nanoseconds. */
-export const MAX_DURATION: bigint = 2n ** 63n - 1n;
-
-/** Parses Go's duration format: `1h30m`, `-1.5s`, `0`. Returns undefined if it is malformed. */
-export function parseDuration(text: string): bigint | undefined {
-  const [, sign, rest = ''] = /^([+-]?)(.+)$/.exec(text.slice(0, MAX_TEXT)) ?? [];
-  if (sign === undefined || text.length > MAX_TEXT) return undefined;
-  if (rest === '0') return 0n;
-  if (!/^(?:(?:\d+(?:\.\d*)?|\.\d+)(?:ns|us|\u00b5s|\u03bcs|ms|s|m|h))+$/.test(rest))
-    return undefined;
-  let nanos = 0n;
-  for (const [, whole = '', fraction = '', unit = ''] of rest.matchAll(
-    /(\d*)(?:\.(\d*))?(ns|us|\u00b5s|\u03bcs|ms|s|m|h)/g,
-  )) {
-    const scale = UNITS.get(unit) ?? 0n;
-    nanos += BigInt(whole || '0') * scale;
-    if (fraction) nanos += (BigInt(fraction) * scale) / 10n ** BigInt(fraction.length);
-  }
-  if (nanos > MAX_DURATION) return undefined;
-  return sign === '-' ? -nanos : nanos;
-}
-
 const MAX_TEXT = 100;
-
-/** Parses the additional forms of `format: duration`: `3 days`, `2 weeks`. */
-export function parseWordyDuration(text: string): bigint | undefined {
-  const exact = parseDuration(text);
-  if (exact !== undefined || text.length > MAX_TEXT) return exact;
-  let nanos: bigint | undefined;
-  for (const [, amount = '0', word = ''] of text.matchAll(/(\d+)\s{0,20}([A-Za-z\u00b5]+)/g)) {
-    const unit = WORDS.find(([pattern]) => pattern.test(word))?.[1];
-    if (unit !== undefined) nanos = (nanos ?? 0n) + BigInt(amount) * unit;
-  }
-  return nanos;
-}
-
-const WORDS: readonly (readonly [pattern: RegExp, nanos: bigint])[] = [
-  [/^(?:ns|nano)/i, 1n],
-  [/^(?:us|\u00b5s|micro)/i, 1000n],
-  [/^(?:ms|milli)/i, 10n ** 6n],
-  [/^(?:m|min)/i, 60n * SECOND],
-  [/^(?:s|sec)/i, SECOND],
-  [/^(?:h|hr|hour)/i, 3600n * SECOND],
-  [/^(?:d|day)/i, 86_400n * SECOND],
-  [/^(?:w|wk|week)/i, 7n * 86_400n * SECOND],
-];
 
 /** Parses RFC 3339 or a date to nanoseconds since the Unix epoch. Returns undefined if it is malformed. */
 export function parseTimestamp(text: string): bigint | undefined {

@@ -97,14 +97,6 @@ test('truncates a long message between two characters', () => {
 });
 
 // upstream: 80
-test('replaces lone surrogates in all texts of a program', () => {
-  const lone = 'a\ud800';
-  const { recorder, events } = newRecorder({ component: lone, host: lone });
-  const options = { annotations: { a: lone }, fieldPath: lone, action: lone };
-  recorder.warning(count, lone, lone, options);
-  assert.ok(events.length === 1 && !JSON.stringify(events).includes('ud800'));
-});
-
 test('logs an error for an invalid object or message, and does not throw', async () => {
   const { recorder, events, lines } = newRecorder();
   const invalid: unknown[] = [

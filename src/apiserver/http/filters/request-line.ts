@@ -1,4 +1,4 @@
-import { parseDuration } from '../../../cel/values/time.ts';
+import { parseDuration } from '../../../util/go-duration.ts';
 import type { HttpRequest, HttpResponse } from '../../../util/http.ts';
 import { goQuote } from '../../../util/go-quote.ts';
 import type { Registry } from '../../objects/registry.ts';
