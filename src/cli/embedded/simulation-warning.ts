@@ -1,5 +1,6 @@
 import { controllerOf } from '../../api/metadata.ts';
 import { equalJson } from '../../api/equal.ts';
+import { groupResourceOf } from '../../api/resource.ts';
 import { BUILTIN_KINDS } from '../../apiserver/builtin/kinds.ts';
 import type {
   ResourceDefinition,
@@ -12,14 +13,14 @@ import type { JsonObject } from '../../util/json-value.ts';
 
 /** Path of the Pod's metadata and spec in the kinds that users create. */
 const TEMPLATES: ReadonlyMap<string, readonly string[]> = new Map([
-  ['/pods', []],
-  ['/replicationcontrollers', ['spec', 'template']],
-  ['apps/daemonsets', ['spec', 'template']],
-  ['apps/deployments', ['spec', 'template']],
-  ['apps/replicasets', ['spec', 'template']],
-  ['apps/statefulsets', ['spec', 'template']],
-  ['batch/jobs', ['spec', 'template']],
-  ['batch/cronjobs', ['spec', 'jobTemplate', 'spec', 'template']],
+  ['pods', []],
+  ['replicationcontrollers', ['spec', 'template']],
+  ['daemonsets.apps', ['spec', 'template']],
+  ['deployments.apps', ['spec', 'template']],
+  ['replicasets.apps', ['spec', 'template']],
+  ['statefulsets.apps', ['spec', 'template']],
+  ['jobs.batch', ['spec', 'template']],
+  ['cronjobs.batch', ['spec', 'jobTemplate', 'spec', 'template']],
 ]);
 
 export const SIMULATION_WARNING =
@@ -34,7 +35,7 @@ export function kindsWithSimulationWarning(): readonly ResourceDefinition[] {
 }
 
 function withWarning(kind: ResourceDefinition): ResourceDefinition {
-  const path = TEMPLATES.get(`${kind.group}/${kind.plural}`);
+  const path = TEMPLATES.get(groupResourceOf(kind));
   if (!path) return kind;
   const warnings: ResourceDefinition['warnings'] = (object, previous, subresource) => {
     const own = kind.warnings?.(object, previous, subresource) ?? [];
