@@ -214,7 +214,8 @@ describe('waitUntilCurrent', () => {
       ['lacks an object', () => change('new')],
       [
         'has an older state',
-        () => client.patch(LEASES, at('a'), { type: 'merge', body: { spec: { strategy: 'x' } } }),
+        () =>
+          client.patch(LEASES, at('a'), { type: 'merge', body: { spec: { holderIdentity: 'x' } } }),
       ],
       ['has a deleted object', () => client.delete(LEASES, at('a'))],
       [
