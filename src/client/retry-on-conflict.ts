@@ -12,7 +12,7 @@ export interface RetryOnConflictOptions {
    */
   readonly steps?: number | undefined;
   /**
-   * Delay between two calls, in milliseconds; a jitter of up to 10 % is added.
+   * Delay between two calls, in milliseconds; a jitter of up to 10 % is added. With 0, the next call follows at once.
    * @default 10
    */
   readonly pauseMs?: number | undefined;
@@ -53,6 +53,6 @@ export async function retryOnConflict<T>(
     } catch (error) {
       if (!isApiError(error, 'conflict') || step >= steps) throw error;
     }
-    await clock.sleep(withJitter(pauseMs, JITTER, random), signal);
+    if (pauseMs > 0) await clock.sleep(withJitter(pauseMs, JITTER, random), signal);
   }
 }

@@ -1,9 +1,9 @@
-import { isApiError } from '../../api/api-error.ts';
 import type { DeepReadonly, KubernetesObject, ManagedFieldsEntry } from '../../api/object.ts';
 import { objectPath } from '../../api/resource.ts';
 import type { Resource } from '../../api/resource.ts';
 import { isRecord } from '../../util/values.ts';
 import type { Client } from '../client.ts';
+import { retryOnConflict } from '../retry-on-conflict.ts';
 
 /** Object, and the field manager whose fields are upgraded. */
 export interface ManagedFieldsUpgrade {
@@ -18,28 +18,20 @@ export interface ManagedFieldsUpgrade {
  * there is no Update entry.
  *
  * Corresponds to client-go's `csaupgrade`. If the object changes meanwhile, as in a rollout, it is read again; rejects with
- * `conflict` after `MAX_ATTEMPTS`.
+ * `conflict` after five attempts.
  */
 export async function upgradeManagedFields(
   context: UpgradeContext,
   upgrade: ManagedFieldsUpgrade,
 ): Promise<void> {
-  for (let attempt = 1; ; attempt++) {
-    try {
-      return await upgradeOnce(context, upgrade);
-    } catch (error) {
-      if (!isApiError(error, 'conflict') || attempt >= MAX_ATTEMPTS) throw error;
-    }
-  }
+  const { signal } = context;
+  await retryOnConflict(() => upgradeOnce(context, upgrade), { signal, pauseMs: 0 });
 }
 
 interface UpgradeContext {
   readonly client: Pick<Client, 'raw' | 'patch'>;
   readonly signal: AbortSignal;
 }
-
-/** As client-go's `DefaultRetry`. */
-const MAX_ATTEMPTS = 5;
 
 async function upgradeOnce(
   { client, signal }: UpgradeContext,
