@@ -51,6 +51,7 @@ function definitionOf(
     selectableFields: fieldsAt(...(version.selectableFields ?? []).map(({ jsonPath }) => jsonPath)),
     tracksGeneration: true,
     custom: true,
+    statusKeeps: 'metadata',
     warnings: finalizerWarnings,
     deprecationWarning: deprecationWarning(crd, version, kind),
     storageVersion: crd.spec.versions.find(({ storage }) => storage)?.name,

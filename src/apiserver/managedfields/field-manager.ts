@@ -159,8 +159,8 @@ function managerOf({ info, request }: ManagedRequest): string {
 
 /** Fields that the endpoint does not write. */
 function resetFieldsOf({ info, definition }: ManagedRequest): readonly string[] {
-  const { custom, subresources, statusKeeps = [] } = definition;
+  const { subresources, statusKeeps = [] } = definition;
   if (info.subresource !== 'status') return subresources.status ? ['status'] : [];
-  if (custom || statusKeeps === 'metadata') return ['spec', 'metadata'];
+  if (statusKeeps === 'metadata') return ['spec', 'metadata'];
   return ['spec', ...statusKeeps.map((field) => `metadata.${field}`)];
 }

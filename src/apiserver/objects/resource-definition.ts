@@ -123,7 +123,7 @@ export interface ResourceDefinition extends ResourceNames {
   readonly keepsStatus?: boolean;
 
   /**
-   * Metadata that a write of `/status` does not change. A custom kind keeps all of it.
+   * Metadata that a write of `/status` does not change; custom kinds have `metadata`.
    * @default none
    */
   readonly statusKeeps?: 'metadata' | readonly (keyof ObjectMeta)[];

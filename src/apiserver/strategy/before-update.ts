@@ -132,7 +132,7 @@ function resetFields(
     return { ...metadata, resourceVersion, ...(managedFields && { managedFields }) };
   };
   if (subresource === 'status' || subresource === 'approval') {
-    const metadata = custom || statusKeeps === 'metadata' ? kept() : { ...draft.metadata };
+    const metadata = statusKeeps === 'metadata' ? kept() : { ...draft.metadata };
     if (statusKeeps !== 'metadata') {
       for (const field of statusKeeps) keep(metadata, previous.metadata, field);
     }
