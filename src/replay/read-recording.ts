@@ -1,4 +1,5 @@
 import { readFile } from 'node:fs/promises';
+import { jsonIfValid } from '../util/json-value.ts';
 import { isRecord, messageOf } from '../util/values.ts';
 import { RECORDING_FORMAT, RECORDING_VERSION } from './format.ts';
 import type { CacheLine, EndLine, Header, RecordingLine, RequestLine, SetLine } from './format.ts';
@@ -77,14 +78,10 @@ export function lineOf(line: LazyLine): RecordingLine | undefined {
 }
 
 function parsed(text: string): RecordingLine | undefined {
-  try {
-    const line: unknown = JSON.parse(text);
-    const isLine =
-      isRecord(line) && typeof line['kind'] === 'string' && typeof line['ms'] === 'number';
-    return isLine ? (line as unknown as RecordingLine) : undefined;
-  } catch {
-    return undefined;
-  }
+  const line = jsonIfValid(text);
+  const isLine =
+    isRecord(line) && typeof line['kind'] === 'string' && typeof line['ms'] === 'number';
+  return isLine ? (line as unknown as RecordingLine) : undefined;
 }
 
 interface TextLine {
@@ -106,12 +103,7 @@ function* linesOf(bytes: Buffer): Generator<TextLine, undefined, undefined> {
 }
 
 function headerOf(file: string, first: TextLine | undefined): Header {
-  let header: unknown;
-  try {
-    header = JSON.parse(first?.text ?? '');
-  } catch {
-    header = undefined;
-  }
+  const header = jsonIfValid(first?.text ?? '');
   if (!isRecord(header) || header['format'] !== RECORDING_FORMAT) {
     throw new RecordingError(
       `${file} is not a recording: record one with run --record=FILE, or with a FlightRecorder`,

@@ -4,6 +4,7 @@ import type { FieldDifference, WriteDifference } from './comparison.ts';
 import type { RecordingLine } from './format.ts';
 import type { ReplayReport } from './replay.ts';
 import type { SyncDifference } from './replayed-sync.ts';
+import { CacheEvents, describeGap, describeTerm } from './line-texts.ts';
 import { lineOf, readRecording } from './read-recording.ts';
 
 /** Yields what a person reads about a replay: how each sync differs, and a summary. */
@@ -72,10 +73,9 @@ function shortened(text: string = 'nothing'): string {
  */
 export async function* tellRecording(file: string): AsyncGenerator<string, void, undefined> {
   const { header, lines, caches, isCut } = await readRecording(file);
-  const cachesById = new Map(caches.map((cache) => [cache.id, cache]));
+  const events = new CacheEvents(caches);
   const syncs = new Map<number, string>();
   const requests = new Map<number, { readonly who: string; readonly text: string }>();
-  const known = new Set<string>();
   const whoOf = (sync: number | undefined) => syncs.get(sync ?? 0) ?? 'program';
   const tell = ({ ms }: { readonly ms: number }, who: string, text: string) =>
     `${new Date(header.startMs + ms).toISOString()}  ${who.padEnd(12)}  ${text}`;
@@ -86,14 +86,8 @@ export async function* tellRecording(file: string): AsyncGenerator<string, void,
     switch (line?.kind) {
       case 'set':
       case 'drop': {
-        const { namespace, name: objectName } = line.object.metadata;
-        const at = [namespace, objectName].filter((part) => part !== undefined).join('/');
-        const id = `${line.cache} ${at}`;
-        const event = line.kind === 'drop' ? 'DELETED' : known.has(id) ? 'MODIFIED' : 'ADDED';
-        if (line.kind === 'drop') known.delete(id);
-        else known.add(id);
-        const { process = 'program', name: cacheName = '?' } = cachesById.get(line.cache) ?? {};
-        yield tell(line, process, `sees the event of ${cacheName}: ${event} ${at}`);
+        const { type, cache, process = 'program', key } = events.next(line);
+        yield tell(line, process, `sees the event of ${cache}: ${type} ${key}`);
         break;
       }
       case 'sync': {
@@ -127,12 +121,9 @@ export async function* tellRecording(file: string): AsyncGenerator<string, void,
         if ('error' in line.ending)
           yield tell(line, whoOf(line.sync), `fails: ${line.ending.error}`);
         break;
-      case 'term': {
-        const started = line.lease ? 'acquires the Lease' : 'starts the controllers';
-        const stopped = line.lease ? 'stops leading' : 'stops the controllers';
-        yield tell(line, line.process ?? 'program', line.state === 'started' ? started : stopped);
+      case 'term':
+        yield tell(line, line.process ?? 'program', describeTerm(line));
         break;
-      }
       case 'write':
         yield tell(line, line.process, line.text);
         break;
@@ -143,7 +134,7 @@ export async function* tellRecording(file: string): AsyncGenerator<string, void,
         yield tell(line, '>', line.text);
         break;
       case 'gap':
-        yield tell(line, '!', `${countText(line.lines, 'line')} are missing: ${line.reason}`);
+        yield tell(line, '!', describeGap(line));
         break;
       default:
         break;

@@ -6,7 +6,8 @@ import type {
 } from '../serving/page/timeline-report.ts';
 import { countText } from '../serving/words.ts';
 import { describeEnding, describeRequest, eventWrite } from './comparison.ts';
-import type { CacheLine, EndLine, Header, RecordingLine, SyncLine } from './format.ts';
+import type { EndLine, Header, RecordingLine, SyncLine } from './format.ts';
+import { CacheEvents, describeGap, describeTerm } from './line-texts.ts';
 import { lineOf } from './read-recording.ts';
 import type { LazyLine, Recording } from './read-recording.ts';
 import type { ReplayReport } from './replay.ts';
@@ -82,11 +83,9 @@ class TimelineBuilder {
   readonly #differing: ReadonlyMap<number, SyncDifference>;
   readonly #lanes = new Map<string, { readonly index: number; readonly rank: number }>();
   readonly #entries: NewEntry[] = [];
-  readonly #caches: ReadonlyMap<number, CacheLine>;
+  readonly #events: CacheEvents;
   /** Whether lanes have the names of their processes. */
   readonly #hasProcesses: boolean;
-  /** Objects of the caches, to tell an addition from a change. */
-  readonly #known = new Set<string>();
   /** Running syncs, requests and timers: those of a sync and of a request by number, timers by lane. */
   readonly #syncs = new Map<number, { readonly line: SyncLine; readonly at: number }>();
   readonly #requests = new Map<number, number>();
@@ -99,7 +98,7 @@ class TimelineBuilder {
   constructor({ header, caches, unreadable }: Recording, differing: readonly SyncDifference[]) {
     this.#header = header;
     this.#differing = new Map(differing.map((each) => [each.sync, each]));
-    this.#caches = new Map(caches.map((cache) => [cache.id, cache]));
+    this.#events = new CacheEvents(caches);
     this.#hasProcesses = new Set(caches.map(({ process }) => process)).size > 1;
     this.missingLines = unreadable;
   }
@@ -120,15 +119,9 @@ class TimelineBuilder {
         break;
       case 'set':
       case 'drop': {
-        const { namespace, name } = line.object.metadata;
-        const key = [namespace, name].filter((part) => part !== undefined).join('/');
-        const id = `${line.cache} ${key}`;
-        const type = line.kind === 'drop' ? 'DELETED' : this.#known.has(id) ? 'MODIFIED' : 'ADDED';
-        if (line.kind === 'drop') this.#known.delete(id);
-        else this.#known.add(id);
-        const { process, name: resource = '?' } = this.#caches.get(line.cache) ?? {};
-        const lane = this.#lane('cache', resource, process);
-        this.#add({ kind: 'change', ms: line.ms, lane, text: `${type} ${resource} ${key}` }, lazy);
+        const { type, cache, process, key } = this.#events.next(line);
+        const lane = this.#lane('cache', cache, process);
+        this.#add({ kind: 'change', ms: line.ms, lane, text: `${type} ${cache} ${key}` }, lazy);
         break;
       }
       case 'sync':
@@ -166,16 +159,14 @@ class TimelineBuilder {
         break;
       }
       case 'term': {
-        const started = line.lease ? 'acquires the Lease' : 'starts the controllers';
-        const stopped = line.lease ? 'stops leading' : 'stops the controllers';
-        const text = line.state === 'started' ? started : stopped;
+        const text = describeTerm(line);
         const lane = this.#lane('program', PROGRAM, line.process);
         this.#add({ kind: 'lease', ms: line.ms, lane, text }, line);
         break;
       }
       case 'gap': {
         this.missingLines += line.lines;
-        const text = `${countText(line.lines, 'line')} missing: ${line.reason}`;
+        const text = describeGap(line);
         const lane = this.#lane('program', PROGRAM);
         this.#add(
           { kind: 'gap', ms: line.ms, lane, text, result: 'missing', isFailed: true },

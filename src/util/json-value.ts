@@ -50,6 +50,15 @@ export function requireShallow(value: unknown, maxValues: number = Infinity): vo
   if (isContainer(value)) check(value, 1);
 }
 
+/** Returns the value of a JSON text, or undefined if it is not valid. */
+export function jsonIfValid(text: string): unknown {
+  try {
+    return JSON.parse(text);
+  } catch {
+    return undefined;
+  }
+}
+
 /** Returns the own member `key`, so that `constructor` and `__proto__` are ordinary names. */
 export function own(object: Readonly<JsonObject>, key: string): unknown {
   return Object.hasOwn(object, key) ? object[key] : undefined;

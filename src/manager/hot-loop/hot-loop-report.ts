@@ -13,6 +13,7 @@ import type { Mutators } from './mutators.ts';
 import { mutatorsOf } from './mutators.ts';
 import type { HotLoop } from './written-object.ts';
 import { equalJson } from '../../api/equal.ts';
+import { jsonIfValid } from '../../util/json-value.ts';
 import { isRecord } from '../../util/values.ts';
 import type { FieldPath } from '../../api/field-path.ts';
 
@@ -197,7 +198,7 @@ function elementName(
   return Object.keys(fields).find((name) => {
     if (name === `i:${index}`) return true;
     if (!name.startsWith('k:') && !name.startsWith('v:')) return false;
-    const selector = parseJson(name.slice(2));
+    const selector = jsonIfValid(name.slice(2));
     if (name.startsWith('v:')) return equalJson(selector, element);
     return (
       isRecord(selector) && Object.keys(selector).every((key) => isSame(selector, element, key))
@@ -207,12 +208,4 @@ function elementName(
 
 function isSame(selector: unknown, element: unknown, key: string): boolean {
   return equalJson(valueAt(selector, [key]), valueAt(element, [key]));
-}
-
-function parseJson(json: string): unknown {
-  try {
-    return JSON.parse(json);
-  } catch {
-    return undefined;
-  }
 }
