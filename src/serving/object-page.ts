@@ -1,4 +1,3 @@
-import { printableText } from '../util/printable.ts';
 import { apiGroupOf } from '../api/resource.ts';
 import { controllerOf } from '../api/metadata.ts';
 import type { Condition } from '../api/conditions.ts';
@@ -12,6 +11,7 @@ import { reconciledBy } from './attention.ts';
 import { objectCondition } from './object-condition.ts';
 import type { ObjectCondition } from './object-condition.ts';
 import type { ControllerView } from './controller-view.ts';
+import { compactJsonPage } from './routes.ts';
 import type { Pages } from './routes.ts';
 
 /** Resource whose cached objects are shown. */
@@ -137,17 +137,17 @@ export function objectPage(deps: ObjectPageDeps): Pages {
         const resource = reconciled?.name ?? query.get('resource') ?? '';
         if (!resource || !key) {
           const error = `Parameters resource and key are required: ${path}?resource=pods&key=NAMESPACE/NAME`;
-          return json(400, { error });
+          return compactJsonPage(400, { error });
         }
         const all = informers();
         const object = reconciled ? reconciled.lister.get(key) : objectOf(all, resource, key);
         if (!object) {
-          return json(404, { error: `${resource} ${key} is not in the cache` });
+          return compactJsonPage(404, { error: `${resource} ${key} is not in the cache` });
         }
-        return json(200, objectReport(resource, object, all, deps));
+        return compactJsonPage(200, objectReport(resource, object, all, deps));
       },
     ],
-    [`${path}s`, (query: URLSearchParams) => json(200, objectsReport(query, deps))],
+    [`${path}s`, (query: URLSearchParams) => compactJsonPage(200, objectsReport(query, deps))],
   ]);
 }
 
@@ -204,14 +204,6 @@ function ownerOf(
     shown = owner && cachedOwner(owner, shown.metadata.namespace, informers).object;
   }
   return {};
-}
-
-function json(status: number, value: unknown) {
-  return {
-    status,
-    contentType: 'application/json',
-    body: `${printableText(JSON.stringify(value))}\n`,
-  };
 }
 
 function objectReport(

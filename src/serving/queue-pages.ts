@@ -1,4 +1,3 @@
-import { printableText } from '../util/printable.ts';
 import { formatPath } from '../api/field-path.ts';
 import { objectKey } from '../api/object-key.ts';
 import type { ObjectKey } from '../api/object-key.ts';
@@ -14,7 +13,7 @@ import type {
   SyncView,
 } from './controller-view.ts';
 import { keysReport } from './key-list.ts';
-import { jsonPages } from './routes.ts';
+import { compactJsonPage, jsonPages } from './routes.ts';
 import type { Page, Pages } from './routes.ts';
 
 /** Maximum number of keys shown per state, and per ranking. */
@@ -38,15 +37,7 @@ export function queuePages(deps: QueuePagesDeps): Pages {
   const json = jsonPages(redact);
   return new Map<string, (query: URLSearchParams) => Page>([
     ['/debug/queues', (query) => json(200, queuesReport(deps, limitOf(query)))],
-    // Without the functions of other pages, which take most of the time for many keys. Names are shown as they are.
-    [
-      '/debug/keys',
-      () => ({
-        status: 200,
-        contentType: 'application/json',
-        body: `${printableText(JSON.stringify(keysReport(deps)))}\n`,
-      }),
-    ],
+    ['/debug/keys', () => compactJsonPage(200, keysReport(deps))],
     [
       '/debug/why',
       (query) => {

@@ -40,6 +40,7 @@ export const OVERLOADED: Page = {
   body: '429 too many requests\n',
   headers: { 'retry-after': '1' },
 };
+
 /** Pages by path. */
 export type Pages = ReadonlyMap<string, (query: URLSearchParams) => Page>;
 
@@ -61,6 +62,18 @@ export function jsonPages(
     contentType: 'application/json',
     body: `${printableText(JSON.stringify(value, replacer, 2))}\n`,
   });
+}
+
+/**
+ * Returns a JSON page without indentation. For large values: the replacer of `jsonPages` takes most of their time. Credentials
+ * are not masked.
+ */
+export function compactJsonPage(status: number, value: unknown): Page {
+  return {
+    status,
+    contentType: 'application/json',
+    body: `${printableText(JSON.stringify(value))}\n`,
+  };
 }
 
 export interface DownloadRequest {

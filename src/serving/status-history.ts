@@ -1,6 +1,7 @@
 import type { Clock } from '../util/clock.ts';
 import type { Runnable } from '../util/runnable.ts';
 import { processUsage } from './debug-pages.ts';
+import { compactJsonPage } from './routes.ts';
 import type { Pages } from './routes.ts';
 
 /** Time between two samples, and number of kept samples: those of 15 minutes. */
@@ -47,12 +48,7 @@ export class StatusHistory implements Runnable {
 
   /** Page `/debug/history`. */
   get pages(): Pages {
-    const page = () => ({
-      status: 200,
-      contentType: 'application/json',
-      body: `${JSON.stringify(this.#samples)}\n`,
-    });
-    return new Map([['/debug/history', page]]);
+    return new Map([['/debug/history', () => compactJsonPage(200, this.#samples)]]);
   }
 
   async run(signal: AbortSignal): Promise<void> {

@@ -5,12 +5,11 @@ import type { ReplayReport } from '../../replay/replay.ts';
 import { describeReport, tellRecording } from '../../replay/report.ts';
 import { timelinePages } from '../../replay/timeline-pages.ts';
 import { Timeline } from '../../replay/timeline.ts';
-import { HttpServer } from '../../serving/http-server.ts';
 import { silentLogger } from '../../util/logger.ts';
 import { EXIT_FAILURE, EXIT_OK, UsageError } from '../common/errors.ts';
 import type { OptionValues } from '../flags/option.ts';
 import type { REPLAY_OPTIONS } from '../flags/options.ts';
-import { withUsageErrors } from '../program/endpoints.ts';
+import { servePage } from '../program/endpoints.ts';
 import { loadBuilders } from '../program/program.ts';
 import type { CommandContext } from '../program/program.ts';
 import { buildControllers } from './run.ts';
@@ -84,13 +83,8 @@ async function showPage(
     ? undefined
     : await replayWith(recording, flags, context);
   const pages = timelinePages(new Timeline(file, recording, report));
-  const server = new HttpServer(
-    { log },
-    { name: 'page', bindAddress: `127.0.0.1:${flags['web-port']}`, routes: { pages } },
-  );
-  void server.listening.then((address) =>
-    print(`The recording in a browser: http://${address}/debug/. Press Ctrl-C to stop.`),
-  );
-  await withUsageErrors(server).run(signal);
+  const announce = (url: string) =>
+    print(`The recording in a browser: ${url}. Press Ctrl-C to stop.`);
+  await servePage({ pages, port: flags['web-port'], log, announce }, signal);
   return EXIT_OK;
 }

@@ -22,12 +22,11 @@ import type { OptionValues } from '../flags/option.ts';
 import type { SERVE_OPTIONS } from '../flags/options.ts';
 import { apiServerMetrics } from '../../metrics/api-server-metrics.ts';
 import { createRegistry } from '../../metrics/registry.ts';
-import { HttpServer } from '../../serving/http-server.ts';
 import { debugPage } from '../../serving/page/debug-page.ts';
 import { untilAborted } from '../../util/abort.ts';
 import type { Logger } from '../../util/logger.ts';
 import { runAll } from '../../util/runnable.ts';
-import { withUsageErrors } from '../program/endpoints.ts';
+import { servePage } from '../program/endpoints.ts';
 
 /**
  * Serves until the process is stopped, or until a command given as operands has ended. Listens only after the kubeconfig files were validated. If a
@@ -137,15 +136,14 @@ async function runPage(
   signal: AbortSignal,
 ): Promise<void> {
   const { pages, settings } = cluster.debugRoutes();
-  const routes = { pages: new Map([...pages, ...debugPage(['cluster'])]), settings };
-  const server = new HttpServer(
-    { log },
-    { name: 'page', bindAddress: `127.0.0.1:${port}`, routes },
-  );
-  void server.listening.then((address) =>
-    print(`The cluster in a browser: http://${address}/debug/`),
-  );
-  await withUsageErrors(server).run(signal);
+  const page = {
+    pages: new Map([...pages, ...debugPage(['cluster'])]),
+    settings,
+    port,
+    log,
+    announce: (url: string) => print(`The cluster in a browser: ${url}`),
+  };
+  await servePage(page, signal);
 }
 
 /** Applies manifests like `apply`, and takes over fields of other managers. */

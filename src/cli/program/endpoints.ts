@@ -1,7 +1,7 @@
 import type { Client } from '../../client/client.ts';
 import { DelegatedAccess } from '../../serving/delegated-access.ts';
 import { HttpServer } from '../../serving/http-server.ts';
-import type { HttpServerRoutes, RouteSetting, Settings } from '../../serving/routes.ts';
+import type { HttpServerRoutes, Pages, RouteSetting, Settings } from '../../serving/routes.ts';
 import type {
   CertificateFilesOptions,
   CertificateSource,
@@ -162,8 +162,35 @@ function server(
   }
 }
 
+/** Options of {@link servePage}. */
+interface PageOptions {
+  readonly pages: Pages;
+  readonly settings?: Settings;
+  readonly port: number;
+  readonly log: Logger;
+  /** Called with the address of the page. */
+  readonly announce: (url: string) => void;
+}
+
+/**
+ * Serves a debug page on the loopback address until the signal aborts.
+ *
+ * @throws {UsageError} if the port cannot be used
+ */
+export async function servePage(
+  { port, log, announce, ...routes }: PageOptions,
+  signal: AbortSignal,
+): Promise<void> {
+  const server = new HttpServer(
+    { log },
+    { name: 'page', bindAddress: `127.0.0.1:${port}`, routes },
+  );
+  void server.listening.then((address) => announce(`http://${address}/debug/`));
+  await withUsageErrors(server).run(signal);
+}
+
 /** Runs a server, and reports an address that cannot be used as a `UsageError`. */
-export function withUsageErrors(server: HttpServer): Runnable {
+function withUsageErrors(server: HttpServer): Runnable {
   return {
     name: server.name,
     run: async (signal) => {

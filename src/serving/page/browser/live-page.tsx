@@ -18,6 +18,7 @@ import { linkTo, linkToKey, parseRoute } from './route.ts';
 import type { Route } from './route.ts';
 import { fetchJson, fetchSnapshot, fetchWhy, put, ResponseError } from './source.ts';
 import { Badge } from './table.tsx';
+import { messageOf } from '../../../util/values.ts';
 
 /** Time between two updates, and the longest one while the program does not respond, in milliseconds. */
 const INTERVAL_MS = 2000;
@@ -136,10 +137,6 @@ function setFault(path: string, value: string): void {
       draw();
     },
   );
-}
-
-function messageOf(error: unknown): string {
-  return error instanceof Error ? error.message : String(error);
 }
 
 async function updateKey(nowMs: number): Promise<void> {

@@ -7,6 +7,7 @@ import { linkTo, parseRoute } from './route.ts';
 import type { Route } from './route.ts';
 import { fetchJson } from './source.ts';
 import { scrollToRow } from './virtual-table.tsx';
+import { messageOf } from '../../../util/values.ts';
 
 let route = parseRoute(location.hash);
 let report: TimelineReport | undefined;
@@ -28,7 +29,7 @@ export function startRecordingPage(): void {
 }
 
 function fail(error: unknown): void {
-  failure = `The recording cannot be loaded: ${error instanceof Error ? error.message : String(error)}`;
+  failure = `The recording cannot be loaded: ${messageOf(error)}`;
   draw();
 }
 
