@@ -7,8 +7,7 @@ import type {
   StoredObject,
 } from '../../apiserver/objects/resource-definition.ts';
 import { isInterpreted, SIMULATION_PREFIX } from '../../cluster/kubelet/simulated-program.ts';
-import type { Container } from '../../cluster/kubelet/simulated-program.ts';
-import { objectIn, objectsIn } from '../../util/json-value.ts';
+import { objectIn, objectsIn, textsIn } from '../../util/json-value.ts';
 import type { JsonObject } from '../../util/json-value.ts';
 
 /** Path of the Pod's metadata and spec in the kinds that users create. */
@@ -59,7 +58,9 @@ function isUnsimulated(
     !annotations.some((name) => name.startsWith(SIMULATION_PREFIX)) &&
     !['containers', 'initContainers']
       .flatMap((field) => objectsIn(spec, field))
-      .some((container) => isInterpreted(container as unknown as Container))
+      .some((container) =>
+        isInterpreted({ command: textsIn(container, 'command'), args: textsIn(container, 'args') }),
+      )
   );
 }
 

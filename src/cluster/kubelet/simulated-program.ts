@@ -184,14 +184,14 @@ export function programOf(container: Container, context: ProgramContext = {}): S
 }
 
 /** Returns whether the start of a container's command is interpreted. Otherwise it runs until it is stopped, without output. */
-export function isInterpreted(container: Container): boolean {
+export function isInterpreted(container: Pick<Container, 'command' | 'args'>): boolean {
   const [first] = stepsOf(container, new Map(), new WorkBudget(), 0);
   return first?.kind !== 'serve';
 }
 
 /** Interprets the command of a container. One that needs too much work reports it in its log, and runs on. */
 function* stepsOf(
-  { command = [], args = [] }: Container,
+  { command = [], args = [] }: Pick<Container, 'command' | 'args'>,
   environment: ReadonlyMap<string, string>,
   budget: WorkBudget,
   startedMs: number,
