@@ -5,7 +5,13 @@ import type { DeepReadonly, KubernetesObject } from '../api/object.ts';
 import type { Resource } from '../api/resource.ts';
 import type { EventRecorder } from '../record/event-recorder.ts';
 import { messageOf } from '../util/values.ts';
-import { deleteOwnedObject, ensureOwnedObject, isReplaced, nameCollision } from './owned-object.ts';
+import {
+  changedByAdmission,
+  deleteOwnedObject,
+  ensureOwnedObject,
+  isReplaced,
+  nameCollision,
+} from './owned-object.ts';
 import type { OwnedObjectOptions } from './owned-object.ts';
 import type { SyncContext } from './controller-options.ts';
 import type { StatusEvent } from './status-writer.ts';
@@ -111,9 +117,8 @@ export class OwnedObjectControl<O extends KubernetesObject, T extends Kubernetes
       );
       onLabelled(labelled as DeepReadonly<T>);
       if (covers(labelled.metadata.labels ?? {}, labels)) return undefined;
-      const names = Object.keys(labels).join(' and ');
-      const message = `Admission changes the labels ${names} of ${this.#resource.kind} "${metadata.name}"`;
-      return { reason: 'ChangedByAdmission', message, stalled: true };
+      const change = `the labels ${Object.keys(labels).join(' and ')}`;
+      return { ...changedByAdmission(change, this.#resource.kind, metadata.name), stalled: true };
     });
   }
 

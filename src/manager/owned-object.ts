@@ -177,7 +177,12 @@ export function admissionChange(
   );
   if (changed.length === 0) return undefined;
   const paths = changed.map((field) => `spec.${field}`).join(' and ');
-  const message = `Admission changes ${paths} of ${kind} "${stored.metadata.name}"`;
+  return changedByAdmission(paths, kind, stored.metadata.name);
+}
+
+/** Returns the reason and the message that report what admission changes in an object at each write. */
+export function changedByAdmission(change: string, kind: string, name: string) {
+  const message = `Admission changes ${change} of ${kind} "${name}"`;
   return { reason: 'ChangedByAdmission', message };
 }
 
