@@ -18,8 +18,6 @@ const MACROS: ReadonlyMap<string, string> = new Map([
   ['@hourly', '0 * * * *'],
 ]);
 
-const EACH_MINUTE = '* * * * *';
-
 const MONTHS = 'jan feb mar apr may jun jul aug sep oct nov dec'.split(' ');
 const DAYS = 'sun mon tue wed thu fri sat'.split(' ');
 
@@ -62,15 +60,7 @@ interface Field {
  * ```
  */
 export class CronSchedule {
-  /** The interval of `@every`, in milliseconds. */
-  readonly #everyMs: number | undefined;
-  readonly #minute: Field;
-  readonly #hour: Field;
-  readonly #day: Field;
-  readonly #month: Field;
-  readonly #weekday: Field;
-  readonly #format: Intl.DateTimeFormat | undefined;
-  readonly #offsets = new Map<number, number>();
+  readonly #times: ScheduledTimes;
 
   /**
    * @param schedule `30 3 * * mon-fri`: fields can have names, lists, ranges and steps
@@ -78,27 +68,14 @@ export class CronSchedule {
    * @throws {RangeError} if the schedule or the time zone is malformed
    */
   constructor(schedule: string, timeZone?: string) {
+    const zone = timeZone
+      ? new Intl.DateTimeFormat('en-US', { timeZone, timeZoneName: 'longOffset' })
+      : undefined;
     const [, interval] = /^@every (.*)$/s.exec(schedule) ?? [];
-    if (interval !== undefined) this.#everyMs = intervalMs(interval);
-    const text = interval === undefined ? (MACROS.get(schedule) ?? schedule).trim() : EACH_MINUTE;
-    if (text.startsWith('@')) throw new RangeError(`unknown macro ${text}`);
-    const fields = text.split(/\s+/);
-    if (fields.length !== FIELDS.length) {
-      const names = FIELDS.map(({ name }) => name).join(', ');
-      const found = text === '' ? 0 : fields.length;
-      throw new RangeError(`expected exactly 5 fields (${names}), found ${found}: [${text}]`);
-    }
-    const [minute, hour, day, month, weekday] = FIELDS.map((format, at) =>
-      parsedField(fields[at] ?? '', format),
-    ) as [Field, Field, Field, Field, Field];
-    this.#minute = minute;
-    this.#hour = hour;
-    this.#day = day;
-    this.#month = month;
-    this.#weekday = weekday;
-    if (timeZone) {
-      this.#format = new Intl.DateTimeFormat('en-US', { timeZone, timeZoneName: 'longOffset' });
-    }
+    this.#times =
+      interval === undefined
+        ? new CalendarTimes((MACROS.get(schedule) ?? schedule).trim(), zone)
+        : new IntervalTimes(interval);
   }
 
   /** Returns why the arguments of the constructor are malformed, or undefined. */
@@ -117,8 +94,7 @@ export class CronSchedule {
    * in eight years, as with February 30.
    */
   next(ms: number): number | undefined {
-    if (this.#everyMs !== undefined) return Math.floor(ms / SECOND_MS) * SECOND_MS + this.#everyMs;
-    return this.#search(Math.floor(ms / MINUTE_MS) * MINUTE_MS + MINUTE_MS, 1, ms + LONGEST_MS);
+    return this.#times.next(ms);
   }
 
   /**
@@ -127,11 +103,73 @@ export class CronSchedule {
    * are skipped.
    */
   last(ms: number, afterMs: number): number | undefined {
-    if (this.#everyMs !== undefined) {
-      const fromMs = Math.floor(afterMs / SECOND_MS) * SECOND_MS;
-      const count = Math.floor((ms - fromMs) / this.#everyMs);
-      return count < 1 ? undefined : fromMs + count * this.#everyMs;
+    return this.#times.last(ms, afterMs);
+  }
+}
+
+/** The methods of `CronSchedule` with the same names. */
+interface ScheduledTimes {
+  readonly next: (ms: number) => number | undefined;
+  readonly last: (ms: number, afterMs: number) => number | undefined;
+}
+
+/** Times at a fixed interval from the previous one, in whole seconds. */
+class IntervalTimes implements ScheduledTimes {
+  readonly #intervalMs: number;
+
+  /** @throws {RangeError} if `text` is not a duration */
+  constructor(text: string) {
+    const nanos = parseDuration(text);
+    if (nanos === undefined) throw new RangeError(`@every ${text} has no duration such as 1h30m`);
+    this.#intervalMs = Math.max(1, Math.floor(Number(nanos) / 1e9)) * SECOND_MS;
+  }
+
+  next(ms: number): number {
+    return Math.floor(ms / SECOND_MS) * SECOND_MS + this.#intervalMs;
+  }
+
+  last(ms: number, afterMs: number): number | undefined {
+    const fromMs = Math.floor(afterMs / SECOND_MS) * SECOND_MS;
+    const count = Math.floor((ms - fromMs) / this.#intervalMs);
+    return count < 1 ? undefined : fromMs + count * this.#intervalMs;
+  }
+}
+
+/** Times whose minute, hour, day, month and day of the week match five fields. */
+class CalendarTimes implements ScheduledTimes {
+  readonly #minute: Field;
+  readonly #hour: Field;
+  readonly #day: Field;
+  readonly #month: Field;
+  readonly #weekday: Field;
+  readonly #zone: Intl.DateTimeFormat | undefined;
+  readonly #offsets = new Map<number, number>();
+
+  /** @throws {RangeError} if the fields are malformed */
+  constructor(text: string, zone: Intl.DateTimeFormat | undefined) {
+    if (text.startsWith('@')) throw new RangeError(`unknown macro ${text}`);
+    const fields = text.split(/\s+/);
+    if (fields.length !== FIELDS.length) {
+      const names = FIELDS.map(({ name }) => name).join(', ');
+      const found = text === '' ? 0 : fields.length;
+      throw new RangeError(`expected exactly 5 fields (${names}), found ${found}: [${text}]`);
     }
+    const [minute, hour, day, month, weekday] = FIELDS.map((format, at) =>
+      parsedField(fields[at] ?? '', format),
+    ) as [Field, Field, Field, Field, Field];
+    this.#minute = minute;
+    this.#hour = hour;
+    this.#day = day;
+    this.#month = month;
+    this.#weekday = weekday;
+    this.#zone = zone;
+  }
+
+  next(ms: number): number | undefined {
+    return this.#search(Math.floor(ms / MINUTE_MS) * MINUTE_MS + MINUTE_MS, 1, ms + LONGEST_MS);
+  }
+
+  last(ms: number, afterMs: number): number | undefined {
     const endMs = Math.max(afterMs, ms - LONGEST_MS);
     const found = this.#search(Math.floor(ms / MINUTE_MS) * MINUTE_MS, -1, endMs);
     return found !== undefined && found > afterMs ? found : undefined;
@@ -171,11 +209,11 @@ export class CronSchedule {
 
   /** Returns the offset of the time zone, in milliseconds. */
   #offset(ms: number): number {
-    if (!this.#format) return 0;
+    if (!this.#zone) return 0;
     const hour = Math.floor(ms / HOUR_MS);
     const known = this.#offsets.get(hour);
     if (known !== undefined) return known;
-    const parts = this.#format.formatToParts(hour * HOUR_MS);
+    const parts = this.#zone.formatToParts(hour * HOUR_MS);
     const name = parts.find(({ type }) => type === 'timeZoneName')?.value ?? '';
     const [, sign, hours = 0, minutes = 0] = /GMT([+-])(\d+):(\d+)/.exec(name) ?? [];
     const size = Number(hours) * HOUR_MS + Number(minutes) * MINUTE_MS;
@@ -184,13 +222,6 @@ export class CronSchedule {
     this.#offsets.set(hour, offset);
     return offset;
   }
-}
-
-/** Returns an interval in whole seconds, at least one. */
-function intervalMs(text: string): number {
-  const nanos = parseDuration(text);
-  if (nanos === undefined) throw new RangeError(`@every ${text} has no duration such as 1h30m`);
-  return Math.max(1, Math.floor(Number(nanos) / 1e9)) * SECOND_MS;
 }
 
 function dayOf(localMs: number): number {
