@@ -4,7 +4,7 @@
  * @experimental
  * @module
  */
-export type { OwnedObjectContext, OwnedObjectOptions } from './manager/owned-object.ts';
+export type { ExactField, OwnedObjectContext, OwnedObjectOptions } from './manager/owned-object.ts';
 export type {
   ControllerDeps,
   ControllerObserver,

@@ -93,6 +93,13 @@ export function formatPath(path: FieldPath): string {
   return truncate(text, MAX_PATH_LENGTH) || '.';
 }
 
+/** Returns the JSON pointer of a path, as JSON patches have it. */
+export function toJsonPointer(path: FieldPath): string {
+  return path
+    .map((step) => `/${String(step).replaceAll('~', '~0').replaceAll('/', '~1')}`)
+    .join('');
+}
+
 function truncate(text: string, maxLength: number): string {
   return text.length > maxLength ? `${text.slice(0, maxLength)}…` : text;
 }

@@ -1,15 +1,17 @@
 import { ApiError, isApiError } from '../api/api-error.ts';
-import { covers, memberOf } from '../api/equal.ts';
-import { valueAt } from '../api/field-path.ts';
+import { covers, equalJson, memberOf } from '../api/equal.ts';
+import { toJsonPointer, valueAt } from '../api/field-path.ts';
+import type { FieldPath } from '../api/field-path.ts';
 import type { DeepReadonly, KubernetesObject, NewObject } from '../api/object.ts';
 import { controllerOf, isControlledBy } from '../api/metadata.ts';
-import { apiGroupOf, groupResourceOf } from '../api/resource.ts';
+import { apiGroupOf, groupResourceOf, objectPath } from '../api/resource.ts';
 import type { Resource } from '../api/resource.ts';
 import type { Client } from '../client/client.ts';
 import type { Clock } from '../util/clock.ts';
 import type { Logger } from '../util/logger.ts';
 import { isRecord } from '../util/values.ts';
 import { upgradeManagedFields } from '../client/apply/upgrade-managed-fields.ts';
+import { ownersOf } from './hot-loop/hot-loop-report.ts';
 
 /** An object of any kind. */
 export type AnyObject = KubernetesObject & Readonly<Record<string, unknown>>;
@@ -20,6 +22,13 @@ export type OwnedDraft<T extends KubernetesObject = AnyObject> = NewObject<T> & 
   readonly kind: string;
   readonly metadata: { readonly name: string };
 };
+
+/**
+ * The name of a field, or the path of one below it: `spec.template.spec.containers`, in which `*` stands for each element of
+ * a list. From a list, the elements are removed that cover none of the desired ones.
+ */
+export type ExactField<T extends KubernetesObject> =
+  (keyof T & string) | `${keyof T & string}.${string}`;
 
 /** Arguments of {@link ensureOwnedObject}: the owner, its desired object, and the object in the cache. */
 export interface OwnedObjectOptions<T extends KubernetesObject> {
@@ -38,10 +47,11 @@ export interface OwnedObjectOptions<T extends KubernetesObject> {
    */
   readonly update?: boolean | 'always' | undefined;
   /**
-   * Fields from which members are removed that `desired` does not have, also those of members that are objects.
+   * Fields from which members are removed that `desired` does not have, also those of members that are objects, unless
+   * admission adds them to what `fieldManager` writes.
    * @default none: members that others added stay
    */
-  readonly exact?: readonly (keyof T & string)[] | undefined;
+  readonly exact?: readonly ExactField<T>[] | undefined;
   /**
    * Decides whether an object of this name without a controller is adopted: it becomes an owned object and is updated.
    * @default never
@@ -120,10 +130,10 @@ export async function ensureOwnedObject<T extends KubernetesObject>(
   }
   if (isDeleting) return { kind: 'terminating', object: present };
   const isCovered = update !== 'always' && covers(present, desired, resource.fields);
-  if (!update || (isCovered && !surplusOf(options, present))) {
+  if (!update || (isCovered && surplusOf(options, present).length === 0)) {
     return { kind: 'unchanged', object: present };
   }
-  const object = await change(context, options, present);
+  const object = await change(context, options, present, isCovered);
   const isChanged = object.metadata.resourceVersion !== present.metadata.resourceVersion;
   return { kind: isChanged ? 'updated' : 'unchanged', object };
 }
@@ -259,6 +269,7 @@ async function change<T extends KubernetesObject>(
   context: OwnedObjectContext,
   options: OwnedObjectOptions<T>,
   present: DeepReadonly<T>,
+  isCovered = false,
 ): Promise<DeepReadonly<T>> {
   const { resource, desired, fieldManager } = options;
   const { client, signal } = context;
@@ -266,16 +277,16 @@ async function change<T extends KubernetesObject>(
   const body = { ...desired, metadata: { ...desired.metadata, uid } };
   const patch = { type: 'apply', body, force: true } as const;
   try {
+    if (isCovered) return shared((await removeSurplus(context, options, present)) as T);
     await upgradeManagedFields(context, { resource, object: present, fieldManager });
     const request = { fieldManager, signal };
-    const { metadata } = present;
-    const applied = await client.patch<KubernetesObject>(resource, metadata, patch, request);
-    const surplus = surplusOf(options, applied as T);
-    if (!surplus) return shared(applied as T);
-    const removal = { type: 'merge', body: { metadata: { uid }, ...surplus } } as const;
-    return shared(
-      (await client.patch<KubernetesObject>(resource, metadata, removal, request)) as T,
+    const applied = await client.patch<KubernetesObject>(
+      resource,
+      present.metadata,
+      patch,
+      request,
     );
+    return shared((await removeSurplus(context, options, applied)) as T);
   } catch (cause) {
     if (!isReplaced(cause)) throw cause;
     const { kind, metadata } = present;
@@ -284,29 +295,72 @@ async function change<T extends KubernetesObject>(
   }
 }
 
-/** Returns the merge patch that removes what `options.exact` does not permit, or undefined. */
-function surplusOf<T extends KubernetesObject>(
-  { exact = [], desired }: Pick<OwnedObjectOptions<T>, 'exact' | 'desired'>,
-  present: object,
-): object | undefined {
-  const removal = exact.map((field): [string, unknown] => [
-    field,
-    removalOf(memberOf(present, field), memberOf(desired, field)),
-  ]);
-  const needed = removal.filter(([, patch]) => patch !== undefined);
-  return needed.length > 0 ? Object.fromEntries(needed) : undefined;
+/** Removes what `options.exact` does not permit, and returns the object without it. */
+async function removeSurplus<T extends KubernetesObject>(
+  { client, signal }: OwnedObjectContext,
+  options: OwnedObjectOptions<T>,
+  applied: DeepReadonly<KubernetesObject>,
+): Promise<DeepReadonly<KubernetesObject>> {
+  if (surplusOf(options, applied).length === 0) return applied;
+  const { resource, fieldManager } = options;
+  const { metadata } = applied;
+  // The client's `get` omits managedFields.
+  const live = await client.raw({ path: objectPath(resource, metadata), signal });
+  // Admission adds in the name of the writer, and would add it again.
+  const removals = surplusOf(options, live)
+    .filter((path) => !equalJson(ownersOf(live, path), [fieldManager]))
+    .map((path) => ({ op: 'remove', path: toJsonPointer(path) }) as const);
+  if (removals.length === 0) return applied;
+  const preconditions = [
+    { op: 'replace', path: '/metadata/uid', value: metadata.uid },
+    {
+      op: 'replace',
+      path: '/metadata/resourceVersion',
+      value: valueAt(live, ['metadata', 'resourceVersion']),
+    },
+  ] as const;
+  const patch = { type: 'json', body: [...preconditions, ...removals] } as const;
+  return client.patch<KubernetesObject>(resource, metadata, patch, { fieldManager, signal });
 }
 
-/** Returns the merge patch that removes the members of `actual` that `desired` does not have, or undefined. */
-function removalOf(actual: unknown, desired: unknown): object | null | undefined {
-  if (actual === undefined || actual === null) return undefined;
-  if (desired === undefined) return null;
-  if (!isRecord(actual) || !isRecord(desired)) return undefined;
-  const members = Object.keys(actual).flatMap((name) => {
-    const patch = removalOf(memberOf(actual, name), memberOf(desired, name));
-    return patch === undefined ? [] : [[name, patch] as const];
+/** Returns the paths of what `options.exact` does not permit; elements of a list from the last to the first. */
+function surplusOf<T extends KubernetesObject>(
+  { exact = [], desired }: Pick<OwnedObjectOptions<T>, 'exact' | 'desired'>,
+  present: unknown,
+): FieldPath[] {
+  return exact.flatMap((field) => surplusAt(field.split('.'), present, desired, []));
+}
+
+function surplusAt(
+  [step, ...rest]: readonly string[],
+  actual: unknown,
+  desired: unknown,
+  at: FieldPath,
+): FieldPath[] {
+  if (step === undefined) return surplusBelow(actual, desired, at);
+  if (step !== '*') {
+    return surplusAt(rest, valueAt(actual, [step]), valueAt(desired, [step]), [...at, step]);
+  }
+  if (!Array.isArray(actual) || !Array.isArray(desired)) return [];
+  return actual.flatMap((element: unknown, index) => {
+    const counterpart: unknown = desired.find((item: unknown) => covers(element, item));
+    return counterpart === undefined ? [] : surplusAt(rest, element, counterpart, [...at, index]);
   });
-  return members.length > 0 ? Object.fromEntries(members) : undefined;
+}
+
+function surplusBelow(actual: unknown, desired: unknown, at: FieldPath): FieldPath[] {
+  if (actual === undefined || actual === null) return [];
+  if (desired === undefined) return [at];
+  if (Array.isArray(actual) && Array.isArray(desired)) {
+    const isWanted = (element: unknown) => desired.some((item: unknown) => covers(element, item));
+    return actual
+      .flatMap((element, index) => (isWanted(element) ? [] : [[...at, index]]))
+      .toReversed();
+  }
+  if (!isRecord(actual) || !isRecord(desired)) return [];
+  return Object.keys(actual).flatMap((name) =>
+    surplusBelow(memberOf(actual, name), memberOf(desired, name), [...at, name]),
+  );
 }
 
 /** Returns whether a patch with the uid of an object failed because the object is gone, or another one has its name. */

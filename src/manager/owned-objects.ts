@@ -17,6 +17,7 @@ import type { Outcome } from '../workqueue/outcome.ts';
 import { deleteOwnedObject, ensureOwnedObject, nameCollision } from './owned-object.ts';
 import type {
   AnyObject,
+  ExactField,
   OwnedDraft,
   OwnedObjectContext,
   OwnedObjectOutcome,
@@ -46,11 +47,12 @@ export interface OwnedKindOptions<
    */
   readonly removeFields?: boolean | undefined;
   /**
-   * Fields from which members are removed that the desired state does not have, such as `data` of a copied Secret. Do not
-   * name fields in which the server sets defaults.
+   * Fields from which members are removed that the desired state does not have, such as `data` of a copied Secret or
+   * `spec.paused` of a Deployment. Do not name fields in which the server sets defaults. What admission adds to the writes
+   * of the controller stays.
    * @default none: members that others added stay
    */
-  readonly exact?: readonly (keyof T & string)[] | undefined;
+  readonly exact?: readonly ExactField<T>[] | undefined;
   /**
    * Whether objects that `ensure` does not receive are deleted; a function selects them. Then pass all desired objects
    * of an owner in one call, or select those of the call.

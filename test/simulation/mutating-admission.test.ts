@@ -16,7 +16,7 @@ import {
   VALIDATING_ADMISSION_POLICIES,
   VALIDATING_ADMISSION_POLICY_BINDINGS,
 } from '../../src/api/builtin.ts';
-import { formatPath, valueAt } from '../../src/api/field-path.ts';
+import { formatPath, toJsonPointer, valueAt } from '../../src/api/field-path.ts';
 import type { FieldPath } from '../../src/api/field-path.ts';
 import type { Condition } from '../../src/api/conditions.ts';
 import { ATS } from '../../src/api/generated/at.ts';
@@ -91,13 +91,6 @@ function leaves(value: unknown, path: FieldPath = []): FieldPath[] {
   if (Array.isArray(value)) return value.flatMap((item, index) => leaves(item, [...path, index]));
   if (!isRecord(value)) return [path];
   return Object.entries(value).flatMap(([name, member]) => leaves(member, [...path, name]));
-}
-
-/** Returns the JSON pointer of a path. */
-function pointerOf(path: FieldPath): string {
-  return path
-    .map((step) => `/${String(step).replaceAll('~', '~0').replaceAll('/', '~1')}`)
-    .join('');
 }
 
 /** Changes each new object, and each changed one, by the operations of a JSON patch in CEL. */
@@ -221,7 +214,7 @@ for (const { controller, component, resource, spec, children } of KINDS) {
         await simulation.end();
         await start();
         await mutate(simulation, child, [
-          `op: "replace", path: "${pointerOf(path)}", value: ${value}`,
+          `op: "replace", path: "${toJsonPointer(path)}", value: ${value}`,
         ]);
         await create();
         const where = `${child.kind}${formatPath(path)}: ${value}`;
@@ -253,6 +246,12 @@ const REPORTED: readonly (readonly [string, Resource, string, RegExp | undefined
     'WebApp',
     DEPLOYMENTS,
     'op: "replace", path: "/spec/template/spec/containers/0/image", value: "local/nginx"',
+    undefined,
+  ],
+  [
+    'Foo',
+    DEPLOYMENTS,
+    'op: "add", path: "/spec/template/spec/containers/0/command", value: ["nginx"]',
     undefined,
   ],
   ['Foo', DEPLOYMENTS, 'op: "add", path: "/spec/replicas", value: 3', /spec\.replicas of/],

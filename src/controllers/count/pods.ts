@@ -70,7 +70,9 @@ export function imageOf(
   const form = pod.spec?.containers[0]?.image;
   // Pods of earlier versions have no annotation.
   const stored = pod.metadata.annotations?.[IMAGE] ?? form ?? '';
-  return { owner: metadata.uid, wanted: spec.name, stored, form };
+  // The generation of a Pod is 1 until another client changes its spec.
+  const isChanged = (pod.metadata.generation ?? 1) > 1;
+  return { owner: metadata.uid, wanted: spec.name, stored, form, isChanged };
 }
 
 /** Returns whether the selector in the status matches the Pod. */

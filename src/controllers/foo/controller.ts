@@ -23,6 +23,7 @@ import type { StatusEvent } from '../../manager/status-writer.ts';
 import type { EventRecorder } from '../../record/event-recorder.ts';
 import type { Clock } from '../../util/clock.ts';
 import { done, TerminalError } from '../../workqueue/outcome.ts';
+import { EXACT_DEPLOYMENT_FIELDS } from '../exact-fields.ts';
 import { buildFooDeployment, FOO_COMPONENT, deploymentProblem } from './deployment.ts';
 import { buildFooStatus, isSyncedEventRecorded, fooReadiness } from './status.ts';
 import { forEachObject } from '../../manager/rejections.ts';
@@ -95,6 +96,7 @@ export function fooSync({ foos, deployments, recorder, clock }: FooSyncDeps): Sy
         desired,
         cached: deployments.get(deployment),
         fieldManager: FOO_COMPONENT,
+        exact: EXACT_DEPLOYMENT_FIELDS,
       });
     } catch (cause) {
       // The Foo is about to be deleted with its namespace.

@@ -50,7 +50,7 @@ export function buildWebAppDeployment(webapp: DeepReadonly<WebApp>): Named<Draft
             {
               name: 'app',
               image: spec.image ?? `nginx:${spec.version}`,
-              ports: [{ name: 'http', containerPort: 80 }],
+              ports: [{ name: 'http', containerPort: 80, protocol: 'TCP' }],
             },
           ],
         },
@@ -65,8 +65,9 @@ export function buildService(webapp: DeepReadonly<WebApp>): Named<Draft<Service>
     kind: 'Service',
     metadata: { ...metadataOf(webapp), name: serviceName(webapp), labels: labelsOf(webapp) },
     spec: {
+      type: 'ClusterIP',
       selector: selectorOf(webapp),
-      ports: [{ name: 'http', port: 80, targetPort: 'http' }],
+      ports: [{ name: 'http', port: 80, protocol: 'TCP', targetPort: 'http' }],
     },
   };
 }

@@ -12,7 +12,12 @@ import {
   ensureOwnedObject,
   nameCollision,
 } from '../../manager/owned-object.ts';
-import type { OwnedDraft, OwnedObjectOutcome } from '../../manager/owned-object.ts';
+import type {
+  OwnedDraft,
+  OwnedObjectOptions,
+  OwnedObjectOutcome,
+} from '../../manager/owned-object.ts';
+import { EXACT_DEPLOYMENT_FIELDS } from '../exact-fields.ts';
 import {
   buildWebAppDeployment,
   buildService,
@@ -42,6 +47,8 @@ export interface OwnedObjectTaskOptions<T extends KubernetesObject> {
    * @default nothing reads it
    */
   readonly onObject?: ((webapp: DeepReadonly<WebApp>, object: DeepReadonly<T>) => void) | undefined;
+  /** Fields from which members are removed that the desired object does not have: see `ensureOwnedObject`. */
+  readonly exact?: OwnedObjectOptions<T>['exact'];
   /**
    * Fields of the spec without which the object does not do what it is for: the task fails if admission changes them.
    * @default none
@@ -53,7 +60,7 @@ export interface OwnedObjectTaskOptions<T extends KubernetesObject> {
 export function ownedObjectTask<T extends KubernetesObject>(
   options: OwnedObjectTaskOptions<T>,
 ): Task {
-  const { name, resource, lister, nameOf, build, onObject, essential = [] } = options;
+  const { name, resource, lister, nameOf, build, onObject, exact, essential = [] } = options;
   const { kind } = resource;
   const cached = (webapp: DeepReadonly<WebApp>) =>
     lister.get(objectKey(webapp.metadata.namespace, nameOf(webapp)));
@@ -72,6 +79,7 @@ export function ownedObjectTask<T extends KubernetesObject>(
           desired,
           cached: cached(webapp),
           fieldManager: WEB_APP_COMPONENT,
+          exact,
         });
       } catch (cause) {
         if (isNamespaceTerminating(cause)) return { message: 'The namespace is being deleted' };
@@ -173,6 +181,7 @@ export function standardTasks({ deployments, services }: TaskCaches): Task[] {
       lister: deployments,
       nameOf: deploymentName,
       build: buildWebAppDeployment,
+      exact: EXACT_DEPLOYMENT_FIELDS,
       onObject: (webapp, deployment) => current.set(webapp, deployment),
     }),
     ownedObjectTask({
@@ -181,7 +190,7 @@ export function standardTasks({ deployments, services }: TaskCaches): Task[] {
       lister: services,
       nameOf: serviceName,
       build: buildService,
-      essential: ['selector', 'ports'],
+      essential: ['type', 'selector', 'ports'],
     }),
     rolloutTask((webapp) => current.get(webapp)),
   ];

@@ -53,7 +53,11 @@ describe('The owned objects of a WebApp', () => {
           spec: {
             automountServiceAccountToken: false,
             containers: [
-              { name: 'app', image: 'nginx:1.25', ports: [{ name: 'http', containerPort: 80 }] },
+              {
+                name: 'app',
+                image: 'nginx:1.25',
+                ports: [{ name: 'http', containerPort: 80, protocol: 'TCP' }],
+              },
             ],
           },
         },
@@ -68,7 +72,11 @@ describe('The owned objects of a WebApp', () => {
       apiVersion: 'v1',
       kind: 'Service',
       metadata: { namespace: 'shop', ownerReferences: [OWNER], name: 'web', labels: LABELS },
-      spec: { selector: SELECTOR, ports: [{ name: 'http', port: 80, targetPort: 'http' }] },
+      spec: {
+        type: 'ClusterIP',
+        selector: SELECTOR,
+        ports: [{ name: 'http', port: 80, protocol: 'TCP', targetPort: 'http' }],
+      },
     });
     assert.equal(
       webAppSelector(aWebApp('web')),
