@@ -1,6 +1,15 @@
 import { spawn } from 'node:child_process';
 import { existsSync } from 'node:fs';
-import { mkdir, mkdtemp, open, readFile, rename, rm, writeFile } from 'node:fs/promises';
+import {
+  appendFile,
+  mkdir,
+  mkdtemp,
+  open,
+  readFile,
+  rename,
+  rm,
+  writeFile,
+} from 'node:fs/promises';
 import { homedir } from 'node:os';
 import { dirname, join } from 'node:path';
 import { setTimeout as sleep } from 'node:timers/promises';
@@ -74,10 +83,7 @@ export async function findOrBuild<C extends Component>(
     }
     const go = await findGo();
     await withLock(join(cache, 'lock'), report, async () => {
-      const building = { go, cache, version, report };
-      const kubernetes = missing().filter((component) => component !== 'kwok');
-      if (kubernetes.length > 0) await build(kubernetes, kubernetesModule, building);
-      if (missing().length > 0) await build(missing(), kwokModule, building);
+      if (missing().length > 0) await build(missing(), { go, cache, version, report });
     });
   }
   const paths = wanted.map((component) => [component, join(folder, component)]);
@@ -135,9 +141,6 @@ export interface Building {
   readonly report: (line: string) => void;
 }
 
-/** Writes go.mod into a folder and returns the linker flags of the build. */
-type PrepareModule = (folder: string, building: Building) => Promise<{ readonly ldflags: string }>;
-
 /**
  * Writes Kubernetes' own go.mod into a folder, with its staging modules replaced by the published modules of the same release.
  * These are the dependencies that Kubernetes ships with; etcd is one of them.
@@ -157,13 +160,6 @@ export async function kubernetesModule(
   return {
     ldflags: `-X ${stamp}.gitVersion=v${version} -X ${stamp}.gitMajor=${major} -X ${stamp}.gitMinor=${minor}`,
   };
-}
-
-async function kwokModule(folder: string, { go }: Building): Promise<{ ldflags: string }> {
-  const own = await goMod(go, 'sigs.k8s.io/kwok', KWOK_VERSION, folder);
-  const module = own.replace(/^module .*$/m, 'module envtest');
-  await writeFile(join(folder, 'go.mod'), `${module}\nrequire sigs.k8s.io/kwok v${KWOK_VERSION}\n`);
-  return { ldflags: `-X sigs.k8s.io/kwok/pkg/consts.Version=v${KWOK_VERSION}` };
 }
 
 async function goMod(go: string, module: string, version: string, folder: string): Promise<string> {
@@ -192,27 +188,33 @@ export async function download(
 }
 
 /** Builds programs into the cache. A rename makes each one appear atomically. */
-async function build(
-  components: readonly Component[],
-  prepare: PrepareModule,
-  building: Building,
-): Promise<void> {
+async function build(components: readonly Component[], building: Building): Promise<void> {
   const { go, cache, report } = building;
   const bin = join(cache, 'bin');
   await mkdir(bin, { recursive: true });
-  const folder = await mkdtemp(join(cache, 'build-'));
-  try {
-    const { ldflags } = await prepare(folder, building);
-    for (const component of components) {
-      report(`building ${component} (${PACKAGES[component]}): this takes minutes, once`);
+  for (const component of components) {
+    report(`building ${component} (${PACKAGES[component]}): this takes minutes, once`);
+    const folder = await mkdtemp(join(cache, 'build-'));
+    try {
+      const { ldflags } = await kubernetesModule(folder, building);
+      const own = component === 'kwok' ? await addKwok(folder) : '';
       const target = join(folder, component);
-      const flags = ['-mod=mod', '-trimpath', `-ldflags=-s -w ${ldflags}`, '-o', target];
+      const flags = ['-mod=mod', '-trimpath', `-ldflags=-s -w ${ldflags} ${own}`, '-o', target];
       await output(go, ['build', ...flags, PACKAGES[component]], folder);
       await rename(target, join(bin, component));
+    } finally {
+      await rm(folder, { recursive: true, force: true });
     }
-  } finally {
-    await rm(folder, { recursive: true, force: true });
   }
+}
+
+/**
+ * Adds kwok, which is not part of Kubernetes, to the go.mod in a folder, and returns its linker flags. With the modules of
+ * Kubernetes, most packages are built already.
+ */
+async function addKwok(folder: string): Promise<string> {
+  await appendFile(join(folder, 'go.mod'), `require sigs.k8s.io/kwok v${KWOK_VERSION}\n`);
+  return `-X sigs.k8s.io/kwok/pkg/consts.Version=v${KWOK_VERSION}`;
 }
 
 /**
