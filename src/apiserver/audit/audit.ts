@@ -1,4 +1,4 @@
-import { listIn, objectsIn, textIn } from '../../util/json-value.ts';
+import { jsonIfValid, listIn, objectsIn, textIn } from '../../util/json-value.ts';
 import { microTimestamp } from '../../api/conditions.ts';
 import type { HttpRequest } from '../../util/http.ts';
 import { isRecord } from '../../util/values.ts';
@@ -124,7 +124,8 @@ export class AuditExchange {
 
   requested({ body }: HttpRequest): void {
     if (!body || !this.#includes('Request')) return;
-    const value = jsonIn(typeof body === 'string' ? body : utf8Text(body));
+    // Events contain no bodies of other formats.
+    const value = jsonIfValid(typeof body === 'string' ? body : utf8Text(body));
     if (value !== undefined) this.#event['requestObject'] = this.#shown(value);
   }
 
@@ -250,13 +251,4 @@ function referenceOf(info: RequestInfo): JsonObject {
     apiVersion: version,
     ...(subresource && { subresource }),
   };
-}
-
-function jsonIn(text: string): unknown {
-  try {
-    return JSON.parse(text) as unknown;
-  } catch {
-    // Events contain no bodies of other formats.
-    return undefined;
-  }
 }

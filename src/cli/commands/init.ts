@@ -6,6 +6,7 @@ import { parse } from 'yaml';
 import { kindNames } from '../../codegen/kind-names.ts';
 import type { KindNames } from '../../codegen/kind-names.ts';
 import { goQuote } from '../../util/go-quote.ts';
+import { jsonIfValid } from '../../util/json-value.ts';
 import { hasErrorCode, isRecord } from '../../util/values.ts';
 import { asRecord } from '../../codegen/schema.ts';
 import { changesOf, withStep } from '../../codegen/project-steps.ts';
@@ -242,13 +243,7 @@ async function writeFiles(
 /** Returns the dependencies of a `package.json` that has nothing else, or undefined. */
 async function installedIn(path: string): Promise<Readonly<Record<string, unknown>> | undefined> {
   if (!existsSync(path)) return undefined;
-  let manifest: unknown;
-  try {
-    manifest = JSON.parse(await readFile(path, 'utf8'));
-  } catch (error) {
-    if (error instanceof SyntaxError) return undefined;
-    throw error;
-  }
+  const manifest = jsonIfValid(await readFile(path, 'utf8'));
   if (!isRecord(manifest) || Object.keys(manifest).join() !== 'dependencies') return undefined;
   const { dependencies } = manifest;
   return isRecord(dependencies) ? dependencies : undefined;

@@ -1,4 +1,5 @@
 import type { ProjectFiles } from '../../codegen/template.ts';
+import { jsonIfValid } from '../../util/json-value.ts';
 import { isRecord } from '../../util/values.ts';
 import { mergeTexts } from './git.ts';
 import { mergeJson } from './merge-json.ts';
@@ -84,11 +85,6 @@ function mergedFields(...texts: [string, string, string]) {
 }
 
 function objectIn(text: string): Readonly<Record<string, unknown>> | undefined {
-  try {
-    const value: unknown = JSON.parse(text);
-    return isRecord(value) ? value : undefined;
-  } catch (error) {
-    if (error instanceof SyntaxError) return undefined;
-    throw error;
-  }
+  const value = jsonIfValid(text);
+  return isRecord(value) ? value : undefined;
 }

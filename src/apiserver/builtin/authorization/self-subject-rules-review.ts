@@ -4,7 +4,7 @@ import { aggregate } from '../../auth/rbac.ts';
 import { badRequest } from '../../objects/status-error.ts';
 import type { BuiltinKind } from '../shared/builtin-kind.ts';
 
-/** What may I do? `kubectl auth can-i --list` */
+/** The permissions of the sender, as for `kubectl auth can-i --list`. */
 export const SELF_SUBJECT_RULES_REVIEW: BuiltinKind = {
   resource: 'authorization.k8s.io/selfsubjectrulesreviews',
   review: ({ apiVersion, kind, ...review }, { user, access }) => {

@@ -1,4 +1,4 @@
-import { numberIn, objectIn, textIn } from '../../../util/json-value.ts';
+import { jsonIfValid, numberIn, objectIn, textIn } from '../../../util/json-value.ts';
 import { isRecord } from '../../../util/values.ts';
 import type { StoredObject } from '../../objects/resource-definition.ts';
 import { cpuMetric } from './horizontal-pod-autoscaler.ts';
@@ -28,7 +28,8 @@ function toStored<T extends StoredObject>(object: T): T {
   const extra = (field: Extra): unknown => {
     const text = annotations[ANNOTATIONS[field]];
     delete annotations[ANNOTATIONS[field]];
-    return text === undefined ? undefined : parse(text);
+    // As upstream, an annotation that is no JSON is ignored.
+    return text === undefined ? undefined : jsonIfValid(text);
   };
   const others = listOf(extra('metrics'));
   const metrics = [...others, ...(typeof cpu === 'number' ? [cpuMetric(cpu)] : [])];
@@ -107,14 +108,4 @@ function withoutCpu(metrics: unknown): [utilization: number | undefined, others:
 
 function listOf(value: unknown): unknown[] {
   return Array.isArray(value) ? value : [];
-}
-
-/** The value of an annotation; one that is no JSON is ignored, as upstream ignores it. */
-function parse(text: string): unknown {
-  try {
-    return JSON.parse(text);
-  } catch (error) {
-    if (error instanceof SyntaxError) return undefined;
-    throw error;
-  }
 }
