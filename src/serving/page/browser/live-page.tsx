@@ -18,6 +18,7 @@ import { linkTo, linkToKey, parseRoute } from './route.ts';
 import type { Route } from './route.ts';
 import { fetchJson, fetchSnapshot, fetchWhy, put, ResponseError } from './source.ts';
 import { Badge } from './table.tsx';
+import { printableText } from '../../../util/printable.ts';
 import { messageOf } from '../../../util/values.ts';
 
 /** Time between two updates, and the longest one while the program does not respond, in milliseconds. */
@@ -262,7 +263,7 @@ function find(event: TargetedEvent<HTMLFormElement>): void {
 
 /** Copies what the view shows, or shows it for copying where the browser does not allow it. */
 async function copy(): Promise<void> {
-  const text = textOf();
+  const text = printableText(textOf());
   try {
     await navigator.clipboard.writeText(text);
     copied = 'Copied';
