@@ -15,6 +15,7 @@ import { timelinePages } from '../../src/replay/timeline-pages.ts';
 import { Timeline } from '../../src/replay/timeline.ts';
 import { HttpServer } from '../../src/serving/http-server.ts';
 import { silentLogger } from '../../src/util/logger.ts';
+import { printableText } from '../../src/util/printable.ts';
 import { done } from '../../src/workqueue/outcome.ts';
 import { CREATES_FROM_CACHE, naiveOptions } from '../support/naive-controllers.ts';
 import { recordRun } from '../support/recorded-run.ts';
@@ -158,7 +159,7 @@ describe('the page of a recording', { timeout: 240_000 }, () => {
     const hostile = HOSTILE.map((text) => ({ kind: 'action', ms: 1, text }) as const);
     const timeline = new Timeline(file, { ...rest, header, lines: [...lines, ...hostile] });
     const { page, errors } = await serve(context, timeline);
-    for (const text of HOSTILE) {
+    for (const text of HOSTILE.map(printableText)) {
       await page.getByRole('link', { name: text, exact: true }).click();
       await page.locator('.details h3').getByText(text, { exact: true }).waitFor();
     }
