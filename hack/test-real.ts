@@ -46,9 +46,8 @@ try {
     await run(args.includes('--cluster') ? 'cluster' : 'real', files);
   } else {
     await runTests(['test/stories/kubectl.test.ts'], env);
-    // Two at a time, because no rule of conformance depends on time.
-    await run('real', ['test/conformance/**/*.test.ts'], 2);
-    await run('real', ['test/{stories,processes,real}/**/*.test.ts']);
+    // Two at a time, because a story mostly waits.
+    await run('real', ['test/{conformance,stories,processes,real}/**/*.test.ts'], 2);
     await run('cluster', ON_A_CLUSTER);
   }
 } catch (error) {
@@ -60,7 +59,7 @@ try {
   }
 }
 
-/** Each file starts a control plane; those with limits of time run one after another. */
+/** Each file starts a control plane. A complete cluster takes both cores of a small machine. */
 async function runTests(
   wanted: readonly string[],
   env: Readonly<Record<string, string>>,
