@@ -9,8 +9,9 @@ import {
   readConfigFile,
 } from '../../../../src/cli/flags/config-file.ts';
 import { parseFlags } from '../../../../src/cli/flags/flag-parser.ts';
+import { optionsOf } from '../../../../src/cli/program/command.ts';
 import { page } from '../../../support/docs.ts';
-import { RUN_OPTIONS, environmentOf } from '../../../support/own-program.ts';
+import { COMMANDS, RUN_OPTIONS, environmentOf } from '../../../support/own-program.ts';
 
 const folder = mkdtempSync(join(tmpdir(), 'config-file-'));
 after(() => rmSync(folder, { recursive: true, force: true }));
@@ -35,6 +36,12 @@ describe('a configuration file', () => {
     assert.ok(
       [...settingsOf(RUN_OPTIONS).keys()].every((field) => /^[a-z][a-zA-Z0-9]*$/.test(field)),
     );
+  });
+
+  test('of check has only fields that the one of run has, too', () => {
+    const check = COMMANDS.find(({ name }) => name === 'check') ?? assert.fail();
+    const fields = new Set(settingsOf(RUN_OPTIONS).keys());
+    assert.deepEqual(new Set(settingsOf(optionsOf(check)).keys()).difference(fields), new Set());
   });
 
   test('sets options in the types of YAML', () => {

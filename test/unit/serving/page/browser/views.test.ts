@@ -261,12 +261,22 @@ describe('the view of a key', () => {
       ...more,
     });
     const other = { end: { tookMs: 1, result: 'error', error: 'other' } };
-    const { end: _, ...running } = at(5);
+    const due = (reason: string) => ({ end: { tookMs: 1, result: 'requeueAfter', reason } });
+    const { end: _, ...running } = at(7);
+    const requeued = [at(5, due('the schedule is due')), at(6, due('the lease expires'))];
     assert.deepEqual(
-      foldSyncs([at(0), at(1, other), at(2), at(3, { queuedMs: 9 }), at(4), running]).map(
-        ({ sync, times, since }) => [sync.reconcileID, times, since.slice(-3)],
-      ),
+      foldSyncs([
+        at(0),
+        at(1, other),
+        at(2),
+        at(3, { queuedMs: 9 }),
+        at(4),
+        ...requeued,
+        running,
+      ]).map(({ sync, times, since }) => [sync.reconcileID, times, since.slice(-3)]),
       [
+        ['7', 1, '07Z'],
+        ['6', 1, '06Z'],
         ['5', 1, '05Z'],
         ['4', 3, '02Z'],
         ['1', 1, '01Z'],
