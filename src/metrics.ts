@@ -18,5 +18,6 @@ export type {
 } from './metrics/custom-metrics.ts';
 export { metricsOf } from './metrics/metrics.ts';
 export type { Metrics } from './metrics/metrics.ts';
+export { collectProcessMetrics } from './metrics/process-metrics.ts';
 export { createRegistry, expose } from './metrics/registry.ts';
-export type { MetricsText as Exposition, Registry, RegistryOptions } from './metrics/registry.ts';
+export type { MetricsText as Exposition, Registry } from './metrics/registry.ts';

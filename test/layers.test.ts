@@ -107,6 +107,14 @@ function importsOf(file: string, text: string): Import[] {
   }));
 }
 
+/** Returns the package of an import: `@scope/name` of `@scope/name/lib/file.js`. */
+function packageOf(specifier: string): string {
+  return specifier
+    .split('/')
+    .slice(0, specifier.startsWith('@') ? 2 : 1)
+    .join('/');
+}
+
 function violations(all: readonly Import[]): string[] {
   return all.flatMap(({ file, specifier }) => {
     const from = folderOf(file);
@@ -126,10 +134,7 @@ function violations(all: readonly Import[]): string[] {
       return mayImport[from]?.includes(to) ? [] : [`${file}: ${from} may not import ${to}`];
     }
     if (specifier.startsWith('node:')) return [];
-    const name = specifier
-      .split('/')
-      .slice(0, specifier.startsWith('@') ? 2 : 1)
-      .join('/');
+    const name = packageOf(specifier);
     return packageImporters[name]?.some((importer) => file.startsWith(importer))
       ? []
       : [`${file}: ${name} may not be imported here`];
@@ -172,7 +177,7 @@ function packagesOf(entry: string): string[] {
     const text = readFileSync(join(src, file), 'utf8').replaceAll(notLoaded, '');
     for (const { specifier } of importsOf(file, text)) {
       if (specifier.startsWith('.')) files.add(normalize(join(dirname(file), specifier)));
-      else if (!specifier.startsWith('node:')) packages.add(specifier);
+      else if (!specifier.startsWith('node:')) packages.add(packageOf(specifier));
     }
   }
   return [...packages].toSorted();

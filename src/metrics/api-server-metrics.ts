@@ -1,4 +1,4 @@
-import { Gauge } from 'prom-client';
+import { Gauge } from './prom-client.ts';
 import type { MetricsText, Registry } from './registry.ts';
 import { expose } from './registry.ts';
 import { SeriesCounter, SeriesHistogram } from './series.ts';

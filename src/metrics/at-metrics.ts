@@ -1,4 +1,4 @@
-import { Counter, Histogram } from 'prom-client';
+import { Counter, Histogram } from './prom-client.ts';
 import type { Registry } from './registry.ts';
 
 /** Counts Ats, and the delay of their commands after the scheduled time or the creation, whichever is later. */

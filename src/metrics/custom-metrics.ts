@@ -1,4 +1,4 @@
-import { Counter, Gauge, Histogram } from 'prom-client';
+import { Counter, Gauge, Histogram } from './prom-client.ts';
 import type { Registry } from './registry.ts';
 
 /** Options of a custom metric with the labels `L`. */

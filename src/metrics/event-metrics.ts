@@ -1,4 +1,4 @@
-import { Counter } from 'prom-client';
+import { Counter } from './prom-client.ts';
 import type { Registry } from './registry.ts';
 
 /** Reason for which an event was not written. */

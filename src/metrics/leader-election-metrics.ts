@@ -1,4 +1,4 @@
-import { Counter, Gauge } from 'prom-client';
+import { Counter, Gauge } from './prom-client.ts';
 import type { Registry } from './registry.ts';
 
 /** Records the state of leases by the name of their lock. */

@@ -1,5 +1,5 @@
 import type { Registry } from 'prom-client';
-import { Counter, Gauge, Histogram } from 'prom-client';
+import { Counter, Gauge, Histogram } from './prom-client.ts';
 import type { CounterSeries, HistogramSeries } from './series.ts';
 import { SeriesCounter, SeriesHistogram } from './series.ts';
 

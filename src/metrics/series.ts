@@ -1,4 +1,4 @@
-import { Counter, Histogram } from 'prom-client';
+import { Counter, Histogram } from './prom-client.ts';
 import type { CounterConfiguration, HistogramConfiguration } from 'prom-client';
 
 type Labels<T extends string> = Readonly<Record<T, string>>;

@@ -1,4 +1,4 @@
-import { Gauge } from 'prom-client';
+import { Gauge } from './prom-client.ts';
 import type { Registry } from './registry.ts';
 import { SeriesCounter, SeriesHistogram } from './series.ts';
 

@@ -5,7 +5,7 @@ import { discover, dryRunClient } from 'crd-controller/client';
 import { CONFIG_MAPS, NAMESPACES } from 'crd-controller/kinds';
 import { LeaderElector } from 'crd-controller/leaderelection';
 import { Manager } from 'crd-controller/manager';
-import { createRegistry, expose, metricsOf } from 'crd-controller/metrics';
+import { collectProcessMetrics, createRegistry, expose, metricsOf } from 'crd-controller/metrics';
 import { compareResourceVersions, covers, formatLabelSelector, matchesLabels, parseLabelSelector, setCondition } from 'crd-controller/objects';
 import { customResource, integer, object } from 'crd-controller/schema';
 import { ApiServer, FakeClock, explore } from 'crd-controller/testing';
@@ -200,6 +200,14 @@ import { WorkQueue, exponentialLimiter } from 'crd-controller/workqueue';
     }).for(kit.informers.for(NAMESPACES)),
   ];
   await runControllers({ client, controllers }, stop.signal);
+}
+
+// src/metrics/process-metrics.ts
+{
+  const registry = createRegistry();
+  collectProcessMetrics(registry);
+  const { text } = await expose(registry);
+  console.log(text.includes('process_cpu_seconds_total ')); // prints: true
 }
 
 // src/metrics/registry.ts

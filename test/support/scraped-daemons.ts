@@ -13,6 +13,7 @@ import type { ManagerConfig } from '../../src/cli/commands/run.ts';
 import { HttpClient } from '../../src/client/http-client.ts';
 import { WriteFence } from '../../src/client/write-fence.ts';
 import { DEFAULT_CONCURRENCY } from '../../src/manager/controller-options.ts';
+import { collectProcessMetrics } from '../../src/metrics/process-metrics.ts';
 import { buildMetrics, createRegistry, expose } from '../../src/metrics/registry.ts';
 import { metricsOf } from '../../src/metrics/metrics.ts';
 import type { Registry } from '../../src/metrics/registry.ts';
@@ -120,7 +121,8 @@ export class ScrapedDaemons extends Simulation {
     this.#targets.push({ labels, expose: ask });
     return this.start(async (signal) => {
       for (let life = 1; !signal.aborted; life++) {
-        registry = createRegistry({ processMetrics: true });
+        registry = createRegistry();
+        collectProcessMetrics(registry);
         try {
           await this.#daemon(`${pod}-${life}`, registry, options).run(signal);
         } catch (error) {

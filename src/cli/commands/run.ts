@@ -13,6 +13,7 @@ import type { ControllerKit, ControllerManagerOptions } from '../../manager/run-
 import { SinglePass } from '../../manager/single-pass.ts';
 import { SyncHistory } from '../../manager/sync-history.ts';
 import { metricsOf } from '../../metrics/metrics.ts';
+import { collectProcessMetrics } from '../../metrics/process-metrics.ts';
 import { buildMetrics, createRegistry, expose, logMetrics } from '../../metrics/registry.ts';
 import { systemClock } from '../../util/clock.ts';
 import type { OpenTelemetryApi } from '../../util/open-telemetry.ts';
@@ -46,7 +47,8 @@ export async function run(
   const clock = systemClock;
   const { name, version, revision } = program;
   const { isDryRun, isOnce, requests } = config;
-  const registry = createRegistry({ processMetrics: true });
+  const registry = createRegistry();
+  collectProcessMetrics(registry);
   const metrics = metricsOf(registry, { manager: name });
   buildMetrics(registry, { version, revision });
   logMetrics(registry, droppedLogLines);
