@@ -11,6 +11,7 @@ import { callersIn } from './callers.ts';
 import { clientNodeBundle } from './client-node-bundle.ts';
 import { generatedModules } from './generated-modules.ts';
 import { builtAssets } from './page-assets.ts';
+import { smallModules } from './small-modules.ts';
 
 const root = join(import.meta.dirname, '..');
 const dist = join(root, 'dist');
@@ -30,7 +31,11 @@ if (tsc.status === 0) {
  */
 async function writeCode(): Promise<void> {
   const names = [...entryPoints(), 'cli/main', 'cli/envtest/main'];
-  const { outputFiles } = await build({
+  const generated = generatedModules({
+    page: builtAssets().code,
+    clientNode: await clientNodeBundle(),
+  });
+  const options = {
     absWorkingDir: root,
     entryPoints: names.map((name) => ({ in: `src/${name}.ts`, out: name })),
     outdir: 'dist',
@@ -44,8 +49,13 @@ async function writeCode(): Promise<void> {
     sourcemap: 'external',
     sourcesContent: false,
     write: false,
+    metafile: true,
     logLevel: 'warning',
-    plugins: [generatedModules({ page: builtAssets().code, clientNode: await clientNodeBundle() })],
+  } as const;
+  const { metafile } = await build({ ...options, plugins: [generated] });
+  const { outputFiles } = await build({
+    ...options,
+    plugins: [generated, smallModules(root, metafile.inputs)],
   });
   const texts = new Map(outputFiles.map(({ path, text }) => [path, text]));
   for (const [path, code] of texts) {
