@@ -31,7 +31,7 @@ export type { ChangeRecord, ObservedState } from './explore/history.ts';
 export type { StepFault, TransportFault } from './explore/step.ts';
 export type { ScenarioAction } from './explore/scenario-objects.ts';
 export type { ExploredService } from './explore/transport.ts';
-export type { Invariant } from './explore/world.ts';
+export type { Invariant } from './explore/schedule.ts';
 export { checkConversion } from './property/check-conversion.ts';
 export type { ConversionCheckOptions } from './property/check-conversion.ts';
 export type {

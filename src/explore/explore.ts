@@ -18,8 +18,9 @@ import { replayOption, storyOf } from './story.ts';
 import { isCrd } from './upheaval.ts';
 import type { ScenarioAction } from './scenario-objects.ts';
 import type { ExploredService } from './transport.ts';
-import type { Invariant, Plan } from './world.ts';
-import { withoutFaults, World } from './world.ts';
+import type { Invariant, Plan } from './schedule.ts';
+import { withoutFaults } from './schedule.ts';
+import { World } from './world.ts';
 
 const EXPLORE_OPTIONS: OptionNames<ExploreOptions> = {
   controllers: true,

@@ -6,8 +6,9 @@ import { comparisonOf } from './faults.ts';
 import type { FinalState } from './final-state.ts';
 import { differenceOf, finalStateOf } from './final-state.ts';
 import type { ChangeRecord } from './history.ts';
-import type { BrokenInvariant, LoggedError, Plan, TraceEntry, World } from './world.ts';
-import { withoutFaults } from './world.ts';
+import type { BrokenInvariant, LoggedError, Plan, TraceEntry } from './schedule.ts';
+import type { World } from './world.ts';
+import { withoutFaults } from './schedule.ts';
 
 /** What happened in one schedule. */
 export interface FinishedRun {
@@ -54,35 +55,35 @@ export async function runSchedule(
   plan: Plan,
   expected: FinalState | undefined,
 ): Promise<FinishedRun> {
-  world.restart();
-  let ending: FinishedRun['ending'] = await world.run(plan, {
+  const schedule = world.startSchedule();
+  let ending: FinishedRun['ending'] = await schedule.run(plan, {
     quietMs: QUIET_MS,
     limitMs: LIMIT_MS,
   });
-  const deviations = deviationsOf(world.trace);
+  const deviations = deviationsOf(schedule.trace);
   const comparison = comparisonOf(deviations);
   const goal = comparison === 'none' ? undefined : expected;
-  const settledSteps = world.trace.length;
+  const settledSteps = schedule.trace.length;
   const isLasting = goal === undefined && ending === 'quiet';
   const pass = async (limitMs: number) => {
-    const later = await world.run(withoutFaults, { quietMs: Infinity, limitMs });
+    const later = await schedule.run(withoutFaults, { quietMs: Infinity, limitMs });
     ending = later === 'endless' ? later : ending;
   };
   // One of several faults can have delayed a retry beyond the quiet time.
   if (isLasting && deviations.length > 1) await pass(MAX_RETRY_MS);
   const settledWrites = world.history.changes.length;
-  const settledErrors = world.errors.length;
+  const settledErrors = schedule.errors.length;
   if (isLasting) await pass(STEADY_MS);
   const steadyWrites = isLasting ? world.history.changes.slice(settledWrites) : [];
-  const steadyErrors = isLasting ? world.errors.slice(settledErrors) : [];
+  const steadyErrors = isLasting ? schedule.errors.slice(settledErrors) : [];
   let finalState = finalStateOf(world.history);
   for (const quietMs of goal ? PATIENCE_MS : []) {
     if (!goal || ending !== 'quiet' || !differenceOf(goal, finalState, comparison)) break;
-    const later = await world.run(withoutFaults, { quietMs, limitMs: quietMs });
+    const later = await schedule.run(withoutFaults, { quietMs, limitMs: quietMs });
     ending = later === 'endless' ? later : ending;
     finalState = finalStateOf(world.history);
   }
-  const { trace, broken } = world;
+  const { trace, broken } = schedule;
   const { changes } = world.history;
   const hash = hashOf(trace, changes);
   const settled = { steadyWrites, steadyErrors, settledSteps, isElected: world.isElected };

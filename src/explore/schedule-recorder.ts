@@ -9,6 +9,7 @@ import type { Header, RecordingLine } from '../replay/format.ts';
 import { untilAborted } from '../util/abort.ts';
 import { CompleteBody } from '../util/complete-body.ts';
 import type { HttpHandler, HttpRequest, HttpResponse, ResponseBody } from '../util/http.ts';
+import { jsonIfValid } from '../util/json-value.ts';
 import { isRecord, messageOf } from '../util/values.ts';
 import type { KeyHandler } from '../workqueue/worker-pool.ts';
 import { apiCallOf, isBackground } from './api-call.ts';
@@ -19,7 +20,7 @@ import { describeChange } from './rule.ts';
 import type { FailedRun } from './shrink.ts';
 import { describeFault, isRenewal } from './story.ts';
 import { START_MS } from './virtual-time.ts';
-import type { StepRecorder, TraceEntry } from './world.ts';
+import type { StepRecorder, TraceEntry } from './schedule.ts';
 
 type RequestInfo = NonNullable<ApiCall['info']>;
 
@@ -164,7 +165,7 @@ export class ScheduleRecorder implements StepRecorder {
     answer: Promise<HttpResponse>,
   ): void {
     const request = ++this.#requests;
-    const sent = typeof body === 'string' ? parsed(body) : undefined;
+    const sent = typeof body === 'string' ? jsonIfValid(body) : undefined;
     const line = { kind: 'request', request, process, sync, method, path } as const;
     this.#lines.push({ ...line, ms: this.#ms, body: sent });
     answer.then(
@@ -199,13 +200,13 @@ export class ScheduleRecorder implements StepRecorder {
         // A list ends with its last piece.
         list += text;
         if (chunk) return;
-        const content = parsed(list);
+        const content = jsonIfValid(list);
         const items = isRecord(content) ? content['items'] : undefined;
         for (const item of Array.isArray(items) ? items : []) seen('ADDED', item);
         return;
       }
       for (const line of text.split('\n')) {
-        const event = parsed(line);
+        const event = jsonIfValid(line);
         if (isRecord(event)) seen(String(event['type']), event['object']);
       }
     };
@@ -247,16 +248,8 @@ function observed(body: ResponseBody, see: (chunk: Uint8Array | undefined) => vo
 function contentOf({ body }: HttpResponse): unknown {
   if (!(body instanceof CompleteBody)) return undefined;
   const { content } = body;
-  return parsed(typeof content === 'string' ? content : new TextDecoder().decode(content));
-}
-
-function parsed(text: string): unknown {
-  try {
-    return JSON.parse(text);
-  } catch {
-    // The end of a piece, or an error that is not JSON.
-    return undefined;
-  }
+  // It can be the end of a piece, or an error that is not JSON.
+  return jsonIfValid(typeof content === 'string' ? content : new TextDecoder().decode(content));
 }
 
 function isObject(value: unknown): value is KubernetesObject {

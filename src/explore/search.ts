@@ -2,7 +2,7 @@ import type { Deviation, Fault } from './faults.ts';
 import { FAULTS, isApplicable } from './faults.ts';
 import type { FinishedRun } from './finished-run.ts';
 import { historyOf, planOf } from './finished-run.ts';
-import type { Plan, TraceEntry } from './world.ts';
+import type { Plan, TraceEntry } from './schedule.ts';
 
 /** Faults after which a process has forgotten or missed something. */
 const FORGETTING: ReadonlySet<Fault> = new Set<Fault>(['crash', 'reset', 'late', 'delay']);

@@ -2,7 +2,7 @@ import type { Deviation } from './faults.ts';
 import type { FinishedRun } from './finished-run.ts';
 import { planOf } from './finished-run.ts';
 import type { Violation } from './oracles.ts';
-import type { Plan } from './world.ts';
+import type { Plan } from './schedule.ts';
 
 /** A schedule that violates a rule. */
 export interface FailedRun {

@@ -7,7 +7,7 @@ import type { ChangeRecord } from './history.ts';
 import { describeChange } from './rule.ts';
 import type { FailedRun } from './shrink.ts';
 import type { Step } from './step.ts';
-import type { TraceEntry } from './world.ts';
+import type { TraceEntry } from './schedule.ts';
 
 /** Maximum number of lines of the events of a story. */
 const MAX_LINES = 60;

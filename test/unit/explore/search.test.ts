@@ -4,8 +4,8 @@ import type { FinishedRun } from '../../../src/explore/finished-run.ts';
 import type { ChangeRecord } from '../../../src/explore/history.ts';
 import { search } from '../../../src/explore/search.ts';
 import type { Step } from '../../../src/explore/step.ts';
-import type { Plan } from '../../../src/explore/world.ts';
-import { withoutFaults } from '../../../src/explore/world.ts';
+import type { Plan } from '../../../src/explore/schedule.ts';
+import { withoutFaults } from '../../../src/explore/schedule.ts';
 import { seededRandom } from '../../../src/util/seeded-random.ts';
 
 const LABELS = Array.from({ length: 40 }, (_, index) => `step ${index}`);
