@@ -73,6 +73,9 @@ export interface Target {
 /** Size of the largest body of a request. */
 const BODY = 3 * 1024 * 1024;
 
+/** Size of the largest part of a stream that a socket delivers at once. */
+const CHUNK = 64 * 1024;
+
 /** Size of the largest text in a URL. */
 const QUERY = 16 * 1024;
 
@@ -96,10 +99,11 @@ function found(value: unknown): Answer {
 function inParts<T>(input: Buffer, read: (parts: readonly Buffer[]) => T): T {
   const whole = read([input]);
   const size = 1 + (input.length % 7);
-  const parts = Array.from({ length: Math.ceil(input.length / size) }, (_, index) =>
+  const length = Math.ceil(input.length / size);
+  if (length > 2000) return whole;
+  const parts = Array.from({ length }, (_, index) =>
     input.subarray(index * size, (index + 1) * size),
   );
-  if (parts.length > 2000) return whole;
   const divided = read(parts);
   if (!isDeepStrictEqual(divided, whole))
     throw new Error('The result depends on the division into parts');
@@ -183,6 +187,12 @@ const FORMATS =
   'bsonobjectid byte cidr creditcard date datetime duration email hexcolor hostname ipv4 ipv6 isbn isbn10 isbn13 k8slongname k8sshortname mac password rgbcolor ssn uri uuid uuid3 uuid4 uuid5'.split(
     ' ',
   );
+
+const YAML_WORDS = [
+  ...['{', '}', '[', ']', ': ', '- ', '? ', ', ', '\n', '  ', '"', "'", '|', '>', '# ', '---\n'],
+  ...['&a ', '*a', '<<: ', '!!str ', 'null', '~', 'yes', '0x1', '0o7', '0b1', '1_0', '.inf'],
+  '2024-01-01',
+];
 
 export const TARGETS: readonly Target[] = [
   {
@@ -393,7 +403,8 @@ export const TARGETS: readonly Target[] = [
   {
     name: 'certificate-request',
     form: 'bytes',
-    maxBytes: BODY,
+    // As base64 in PEM, which is base64 in JSON.
+    maxBytes: (BODY * 9) / 16,
     words: [],
     answer: (input) =>
       accepting(
@@ -437,29 +448,7 @@ export const TARGETS: readonly Target[] = [
     name: 'kubeconfig',
     form: 'text',
     maxBytes: BODY,
-    words: [
-      ': ',
-      '- ',
-      '\n',
-      '  ',
-      '{',
-      '}',
-      '[',
-      ']',
-      '&a ',
-      '*a',
-      '<<: ',
-      '!!str ',
-      '"',
-      "'",
-      '|',
-      '>',
-      'null',
-      '~',
-      'yes',
-      '0x1',
-      '# ',
-    ],
+    words: YAML_WORDS,
     answer: (input) =>
       accepting(
         () => kubeconfig(String(input)),
@@ -472,34 +461,7 @@ export const TARGETS: readonly Target[] = [
     name: 'yaml',
     form: 'text',
     maxBytes: BODY,
-    words: [
-      ': ',
-      '- ',
-      '\n',
-      '  ',
-      '{',
-      '}',
-      '[',
-      ']',
-      '&a ',
-      '*a',
-      '<<: ',
-      '!!str ',
-      '"',
-      "'",
-      '|',
-      '>',
-      'null',
-      '~',
-      'yes',
-      '0o7',
-      '0b1',
-      '1_0',
-      '.inf',
-      '2024-01-01',
-      '---\n',
-      '# ',
-    ],
+    words: YAML_WORDS,
     answer: (input) =>
       accepting(() => parseYaml(String(input), 200_000).documents[0] ?? null, isYamlError),
     reference: 'go',
@@ -562,7 +524,7 @@ export const TARGETS: readonly Target[] = [
   {
     name: 'websocket-frames',
     form: 'bytes',
-    maxBytes: BODY,
+    maxBytes: CHUNK,
     words: [],
     answer: (input) => ({ isAccepted: true, value: inParts(input, messagesIn) }),
   },

@@ -163,7 +163,7 @@ function isHostname(text: string): boolean {
 
 const ESCAPES_ONLY = /^(?:[^%]|%[\da-f]{2})*$/i;
 const AUTHORITY =
-  /^(?:(?:[\w.~!$&'()*+,;=:@-]|%[\da-f]{2})*@)?(?:\[([^\]]*)\]|[^\s%#?\\^`{|}:[\]]*)(?::\d*)?$/i;
+  /^(?:(?:[\w.~!$&'()*+,;=:@-]|%[\da-f]{2})*@)?(?:\[([^\]]*)\](?::\d*)?|([^\s%#?\\^`{|}[\]@]*))$/i;
 
 /** A URI in a request, as Go parses it: absolute or a path. */
 function isUri(text: string): boolean {
@@ -177,6 +177,10 @@ function isUri(text: string): boolean {
   const authority = end < 0 ? rest.slice(2) : rest.slice(2, end);
   const host = AUTHORITY.exec(authority);
   if (!host || (end >= 0 && !ESCAPES_ONLY.test(rest.slice(end)))) return false;
+  // Lists of hosts can have ports, but not in these schemes.
+  const [, ...ports] = host[2]?.split(':') ?? [];
+  if (!/^\d*$/.test(ports.at(-1) ?? '')) return false;
+  if (ports.length > 1 && /^https?:$/i.test(scheme)) return false;
   return host[1] === undefined || isIP(host[1].replace('%25', '%')) === 6;
 }
 

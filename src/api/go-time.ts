@@ -118,9 +118,12 @@ export function formatGoTime(
   return layout === 'micros' ? `${time}.${String(micros).padStart(6, '0')}Z` : `${time}Z`;
 }
 
-/** A text in quotes as Go's package `time` shows it. */
+/** Number of characters of a text that an error shows. */
+const MAX_SHOWN = 1000;
+
+/** A text in quotes as Go's package `time` shows it, cut if it is long. */
 function quote(text: string): string {
-  const escaped = text.replaceAll(/["\\]/g, '\\$&');
+  const escaped = text.slice(0, MAX_SHOWN).replaceAll(/["\\]/g, '\\$&');
   const bytes = escaped.replaceAll(/[^\u0020-\u007f]/gu, (character) =>
     toHex(utf8Bytes(character)).replaceAll(/../g, '\\x$&'),
   );

@@ -23,6 +23,7 @@ const FAST_DIGITS = 18;
 export const NOT_A_QUANTITY: string =
   "quantities must match the regular expression '^([+-]?[0-9.]+)([eEinumkKMGTP]*[-+]?[0-9]*)$'";
 
+const NO_NUMBER = 'unable to parse numeric part of quantity';
 const UNKNOWN_SUFFIX = "unable to parse quantity's suffix";
 
 interface Quantity {
@@ -106,15 +107,19 @@ function nanosOf(quantity: Quantity): bigint {
 
 /** Parses a quantity as Go does. Returns the text of Go's error if it is none. */
 function parse(text: string): Quantity | string {
-  const [, sign, whole = '', fraction, suffix = ''] =
-    /^([+-]?)0*(\d*)(?:\.(\d*))?([eEinumkKMGTP]*[+-]?\d*)$/.exec(text) ?? [];
+  const [, sign, zeros, whole = '', fraction, suffix = ''] =
+    /^([+-]?)(0*)(\d*)(?:\.(\d*))?([eEinumkKMGTP]*[+-]?\d*)$/.exec(text) ?? [];
   if (sign === undefined || text === '' || text.length > MAX_LENGTH) return NOT_A_QUANTITY;
   const scale = scaleOf(suffix);
   if (!scale) return UNKNOWN_SUFFIX;
   const digits = (whole || '0') + (fraction ?? '');
   const amount = BigInt(digits) * (sign === '-' ? -1n : 1n);
-  if (amount === 0n) return ZERO;
   const { format } = scale;
+  if (amount === 0n) {
+    // Go reads a missing number as 0 if it calculates with 64 bits.
+    const isFast = format === 'binary' ? scale.exponent < 50 : scale.exponent >= MIN_EXPONENT;
+    return isFast || /\d/.test(`${zeros}${fraction}`) ? ZERO : NO_NUMBER;
+  }
   const exponent = (format === 'binary' ? 0 : scale.exponent) - (fraction ?? '').length;
   const quantity: Quantity = { mantissa: amount, exponent, format };
   if (format === 'binary') return binary(quantity, text, digits, scale.exponent);
@@ -158,9 +163,10 @@ function scaleOf(suffix: string): Scale | undefined {
   const decimal = DECIMAL_SUFFIXES.findIndex((known) => known === suffix);
   if (decimal >= 0) return { exponent: (decimal - 3) * 3, format: 'decimal' };
   const [, exponent] = /^[eE]([+-]?\d+)$/.exec(suffix) ?? [];
-  return exponent === undefined || Math.abs(Number(exponent)) > 2 ** 31 - 1
-    ? undefined
-    : { exponent: Number(exponent), format: 'exponent' };
+  if (exponent === undefined || BigInt.asIntN(64, BigInt(exponent)) !== BigInt(exponent))
+    return undefined;
+  // As Go converts it.
+  return { exponent: Number(BigInt.asIntN(32, BigInt(exponent))), format: 'exponent' };
 }
 
 /** Returns the quantity as a multiple of `10^exponent`, and itself if it is one. Amounts are rounded away from 0. */

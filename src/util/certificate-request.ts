@@ -73,6 +73,8 @@ export function parseCertificateRequest(pem: string): CertificateSigningRequest 
   const [info, algorithm, signature] = derMembers(derElement(fromBase64(base64)));
   const [version, subject, key, attributes] = derMembers(info);
   requireInteger(version);
+  requireBytes(derMembers(key)[1]);
+  requireBytes(signature);
   const publicKey = createPublicKey({ key: Buffer.from(whole(key)), format: 'der', type: 'spki' });
   const names = derMembers(subject)
     .flatMap(derSetMembers)
@@ -128,6 +130,11 @@ function requireInteger(element: DerElement | undefined): void {
   }
 }
 
+/** @throws {TypeError} if the element is no bit string of whole bytes, after their number of unused bits */
+function requireBytes(element: DerElement | undefined): void {
+  if (element?.tag !== BIT_STRING || element.content[0] !== 0) throw invalid('invalid bit string');
+}
+
 /** Returns the requested subjectAltName. Parsers differ in which of several extensions of a kind they take. */
 function altNameIn(attributes: DerElement | undefined): Uint8Array | undefined {
   if (attributes?.tag !== ATTRIBUTES) throw invalid('sequence truncated');
@@ -181,8 +188,6 @@ function isSigned(
   signature: DerElement | undefined,
 ): boolean {
   const [, key, digest = null] = ALGORITHMS.find(([oid]) => hasOid(algorithm, oid)) ?? [];
-  // The first byte of a bit string is its number of unused bits.
-  const [unused, ...bytes] = signature?.tag === BIT_STRING ? signature.content : [];
-  if (unused !== 0 || publicKey.asymmetricKeyType !== key) return false;
-  return verify(digest, signed, publicKey, Uint8Array.from(bytes));
+  if (!signature || publicKey.asymmetricKeyType !== key) return false;
+  return verify(digest, signed, publicKey, signature.content.subarray(1));
 }

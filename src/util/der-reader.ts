@@ -105,11 +105,13 @@ export function derIdentifier(element: DerElement | undefined): Uint8Array {
 
 /** Whether the content of an object identifier is complete and no number in it starts with zeros. */
 function isIdentifier(content: Uint8Array): boolean {
-  const isLast = (byte: number | undefined) => byte !== undefined && byte < 0x80;
-  return (
-    isLast(content.at(-1)) &&
-    content.every((byte, index) => byte !== 0x80 || (index > 0 && !isLast(content[index - 1])))
-  );
+  let previous = 0;
+  for (let index = 0; index < content.length; index++) {
+    const byte = content[index] ?? 0;
+    if (byte === 0x80 && previous < 0x80) return false;
+    previous = byte;
+  }
+  return content.length > 0 && previous < 0x80;
 }
 
 function numberOf(bytes: Uint8Array): number {

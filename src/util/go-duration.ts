@@ -36,21 +36,63 @@ export function parseDuration(text: string): bigint | undefined {
   return sign === '-' ? -nanos : nanos;
 }
 
-/** Parses the additional forms of `format: duration`: `3 days`, `2 weeks`. */
+/**
+ * Parses the additional forms of `format: duration`: `3 days`, `2 weeks`. Ignores all text but numbers with a unit. Takes
+ * time linear in the text.
+ */
 export function parseWordyDuration(text: string): bigint | undefined {
   const exact = parseDuration(text);
   if (exact !== undefined) return exact;
-  let nanos: bigint | undefined;
-  for (const [, amount = '0', word = ''] of text.matchAll(/(\d+)[\t\n\f\r ]*([A-Za-z\u00b5]+)/g)) {
+  const units = new Map<string, Amount>();
+  const end = (from: number, is: (code: number) => boolean) => {
+    let at = from;
+    while (at < text.length && is(text.charCodeAt(at))) at++;
+    return at;
+  };
+  for (let at = end(0, isNoDigit); at < text.length; at = end(at, isNoDigit)) {
+    const digitsEnd = end(at, isDigit);
+    const wordStart = end(digitsEnd, isSpace);
+    const wordEnd = end(wordStart, isLetter);
+    const digits = text.slice(at, digitsEnd);
+    at = wordEnd;
+    if (wordEnd === wordStart) continue;
     // Go calculates with 64 bits.
-    if (amount.replace(/^0+/, '').length > 19 || BigInt(amount) > MAX_DURATION) return undefined;
-    const unit = word.toLowerCase();
-    for (const [words, scale] of WORDS) {
-      if (words.includes(unit) || unit.startsWith(words.at(-1) ?? unit))
-        nanos = BigInt.asIntN(64, (nanos ?? 0n) + BigInt(amount) * scale);
+    if (digits.length > 18) {
+      if (digits.replace(/^0+/, '').length > 19 || BigInt(digits) > MAX_DURATION) return undefined;
     }
+    const word = text.slice(wordStart, wordEnd);
+    let unit = units.get(word);
+    if (!unit)
+      units.set(word, (unit = { scale: scaleOf(word.toLowerCase()), small: 0, large: 0n }));
+    if (digits.length < 7) unit.small += Number(digits);
+    else unit.large += BigInt(digits);
   }
-  return nanos;
+  let nanos: bigint | undefined;
+  for (const { scale, small, large } of units.values()) {
+    if (scale !== undefined) nanos = (nanos ?? 0n) + scale * (BigInt(small) + large);
+  }
+  return nanos === undefined ? undefined : BigInt.asIntN(64, nanos);
+}
+
+/** The sum of the numbers before a word. A text can have a million of them, and a bigint for each takes long. */
+interface Amount {
+  /** Nanoseconds of the unit; undefined if the word is none. */
+  readonly scale: bigint | undefined;
+  small: number;
+  large: bigint;
+}
+
+const isDigit = (code: number) => code >= 0x30 && code <= 0x39;
+const isNoDigit = (code: number) => !isDigit(code);
+const isSpace = (code: number) =>
+  code === 0x20 || code === 9 || code === 10 || code === 12 || code === 13;
+const isLetter = (code: number) =>
+  ((code | 0x20) >= 0x61 && (code | 0x20) <= 0x7a) || code === 0xb5;
+
+function scaleOf(unit: string): bigint | undefined {
+  return WORDS.find(
+    ([words]) => words.includes(unit) || unit.startsWith(words.at(-1) ?? unit),
+  )?.[1];
 }
 
 /** The words of a unit. A word may continue after the last one: `hours`. */

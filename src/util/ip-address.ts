@@ -18,8 +18,12 @@ export function isIPv6(text: string): boolean {
   return groupsOf(address) !== undefined;
 }
 
+/** Length of the longest IPv6 address, with an IPv4 address at its end. */
+const MAX_IPV6 = 45;
+
 /** Returns the 8 groups of an IPv6 address without a zone; undefined if it is not valid. */
 function groupsOf(address: string): readonly number[] | undefined {
+  if (address.length > MAX_IPV6) return undefined;
   const halves = address.split('::');
   if (halves.length > 2) return undefined;
   const [before, after] = halves.map((half, index) =>

@@ -8,8 +8,9 @@ import { utf8Bytes } from '../../util/bytes.ts';
 
 /** An open container: a list, or an object with its keys so far. */
 interface Frame {
-  /** Absent for a list. */
-  readonly keys?: Set<string>;
+  readonly isObject: boolean;
+  /** Keys of an object with more than one. */
+  keys?: Set<string>;
   /** Duplicate keys of the object. */
   duplicates?: Set<string>;
   /** Key or index of the current member. */
@@ -77,7 +78,7 @@ class Inspection {
   #member(frame: Frame): void {
     this.#space();
     const isFirst = frame.index === 0;
-    const end = frame.keys ? '}' : ']';
+    const end = frame.isObject ? '}' : ']';
     if (this.#peek() === end) {
       this.#at++;
       this.#frames.pop();
@@ -85,25 +86,29 @@ class Inspection {
     }
     if (!isFirst) {
       if (this.#peek() !== ',') {
-        throw this.#unexpected(frame.keys ? 'after object key:value pair' : 'after array element');
+        throw this.#unexpected(
+          frame.isObject ? 'after object key:value pair' : 'after array element',
+        );
       }
       this.#at++;
     }
-    if (frame.keys) this.#key(frame, frame.keys);
+    if (frame.isObject) this.#key(frame);
     frame.index++;
     this.#value();
   }
 
-  #key(frame: Frame, keys: Set<string>): void {
+  #key(frame: Frame): void {
     this.#space();
     if (this.#peek() !== '"') throw this.#unexpected('looking for beginning of object key string');
     const start = this.#at;
     this.#string();
     const text = this.#text.slice(start + 1, this.#at - 1);
-    frame.key = text.includes('\\') ? (JSON.parse(`"${text}"`) as string) : text;
-    if (keys.has(frame.key)) this.#duplicate(frame);
+    if (frame.index > 0) frame.keys ??= new Set([frame.key]);
+    // Go reads half of a surrogate pair as U+FFFD.
+    frame.key = text.includes('\\') ? (JSON.parse(`"${text}"`) as string).toWellFormed() : text;
+    if (frame.keys?.has(frame.key)) this.#duplicate(frame);
     else {
-      keys.add(frame.key);
+      frame.keys?.add(frame.key);
       if (this.#unknown.size > 0) this.#lookFor(`unknown field ${goQuote(this.#path())}`);
     }
     this.#space();
@@ -118,8 +123,8 @@ class Inspection {
   /** Path of the current member: `spec`, `spec.tags[0]`. */
   #path(): string {
     let path = '';
-    for (const [depth, { keys, key, index }] of this.#frames.entries()) {
-      if (!keys) path += `[${index - 1}]`;
+    for (const [depth, { isObject, key, index }] of this.#frames.entries()) {
+      if (!isObject) path += `[${index - 1}]`;
       else path += depth === 0 ? key : `.${key}`;
     }
     return path;
@@ -140,8 +145,7 @@ class Inspection {
       case '{':
       case '[': {
         this.#at++;
-        const keys = character === '{' ? { keys: new Set<string>() } : {};
-        this.#frames.push({ ...keys, key: '', index: 0 });
+        this.#frames.push({ isObject: character === '{', key: '', index: 0 });
         return;
       }
       case '"':

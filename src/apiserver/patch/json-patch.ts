@@ -3,7 +3,14 @@ import { goTypeOf } from '../json/go-json.ts';
 import type { CheckSteps } from '../objects/check-steps.ts';
 import { inOneStep, PART_WEIGHT } from '../objects/check-steps.ts';
 import type { JsonObject } from '../../util/json-value.ts';
-import { CopyOnWrite, requireDepth, requireShallow, setOwn } from '../../util/json-value.ts';
+import {
+  CopyOnWrite,
+  mapItems,
+  own,
+  requireDepth,
+  requireShallow,
+  setOwn,
+} from '../../util/json-value.ts';
 import { isRecord } from '../../util/values.ts';
 
 /** One operation of RFC 6902. */
@@ -108,10 +115,7 @@ export class PatchedDocument {
 
   #add(path: readonly string[], value: unknown, operation: JsonOperation): void {
     const token = path.at(-1);
-    if (token === undefined) {
-      this.#root = value;
-      return;
-    }
+    if (token === undefined) throw missing(operation);
     const parent = this.#writableParent(path, operation);
     if (isRecord(parent)) setOwn(parent, token, value);
     else {
@@ -122,7 +126,7 @@ export class PatchedDocument {
 
   #remove(path: readonly string[], operation: JsonOperation): void {
     const token = path.at(-1);
-    if (token === undefined) throw invalid(operation, 'the whole object cannot be removed');
+    if (token === undefined) throw missing(operation);
     const parent = this.#writableParent(path, operation);
     if (!isRecord(parent)) parent.splice(indexOf(parent, token, operation, false), 1);
     else if (!Object.hasOwn(parent, token)) throw missing(operation);
@@ -130,17 +134,20 @@ export class PatchedDocument {
   }
 
   #replace(path: readonly string[], value: unknown, operation: JsonOperation): void {
-    const token = path.at(-1);
-    if (token === undefined) {
+    if (operation.path === '') {
+      if (!isContainer(value)) throw invalid(operation, 'value must be object or array');
       this.#root = value;
       return;
     }
+    const token = path.at(-1);
+    if (token === undefined) throw missing(operation);
     // As upstream, which also replaces an absent member.
     setMember(this.#writableParent(path, operation), token, value, operation);
   }
 
   /** Compares an absent member as `null`. */
   #test(path: readonly string[], value: unknown, operation: JsonOperation): void {
+    if (path.length === 0 && operation.path !== '') throw missing(operation);
     const parent = path.length === 0 ? undefined : this.#get(path.slice(0, -1), operation);
     const absent = isRecord(parent) && !Object.hasOwn(parent, path.at(-1) ?? '');
     if (!equalJson(absent ? null : this.#get(path, operation), value)) {
@@ -158,7 +165,9 @@ export class PatchedDocument {
   }
 
   #copy(from: readonly string[], path: readonly string[], operation: JsonOperation): void {
-    const parent = from.length === 0 ? undefined : this.#get(from.slice(0, -1), operation);
+    // As upstream, the whole object cannot be copied.
+    if (from.length === 0) throw missing(operation);
+    const parent = this.#get(from.slice(0, -1), operation);
     // As upstream, an absent member is copied as null.
     const isAbsent = isRecord(parent) && !Object.hasOwn(parent, from.at(-1) ?? '');
     const value = isAbsent ? null : this.#get(from, operation);
@@ -227,26 +236,25 @@ function indexOf(
   operation: JsonOperation,
   orEnd: boolean,
 ): number {
-  const index = /^(?:0|[1-9]\d{0,9})$/.test(token) ? Number(token) : Number.NaN;
-  if (!(index < list.length || (orEnd && index === list.length))) {
+  const index = /^[+-]?\d{1,15}$/.test(token) ? Number(token) : Number.NaN;
+  const length = orEnd ? list.length + 1 : list.length;
+  // As upstream, a negative index counts from the end.
+  const place = index < 0 ? index + length : index;
+  if (!(place >= 0 && place < length)) {
     throw invalid(operation, `${JSON.stringify(token)} is not an index of the list: invalid index`);
   }
-  return index;
+  return place;
 }
 
 function isContainer(value: unknown): value is Container {
   return typeof value === 'object' && value !== null;
 }
 
-/** Returns the tokens of a JSON pointer (RFC 6901). */
+/** Returns the tokens of a JSON pointer (RFC 6901). As upstream, the text before the first slash is ignored. */
 function parsePointer(pointer: string): string[] {
-  if (pointer === '') return [];
-  if (!pointer.startsWith('/')) {
-    throw new PatchError('invalid', `path ${JSON.stringify(pointer)} does not start with "/"`);
-  }
   return pointer
-    .slice(1)
     .split('/')
+    .slice(1)
     .map((token) => token.replaceAll('~1', '/').replaceAll('~0', '~'));
 }
 
@@ -311,17 +319,30 @@ function invalid(operation: JsonOperation, why: string): PatchError {
  * @throws {NestingError} if the patch is nested too deeply
  */
 export function mergePatch(target: unknown, patch: unknown): unknown {
-  return merge(target, patch, 0);
+  return isRecord(patch) ? merge(target, patch, 0) : withoutNulls(patch, 0);
 }
 
 function merge(target: unknown, patch: unknown, depth: number): unknown {
+  if (!isRecord(target)) return withoutNulls(patch, depth);
   if (!isRecord(patch)) return patch;
   requireDepth(depth);
-  const base: JsonObject = isRecord(target) ? target : {};
-  const draft = new CopyOnWrite(base);
+  const draft = new CopyOnWrite(target);
   for (const [key, value] of Object.entries(patch)) {
     if (value === null) draft.delete(key);
-    else draft.set(key, merge(Object.hasOwn(base, key) ? base[key] : undefined, value, depth + 1));
+    else draft.set(key, merge(own(target, key), value, depth + 1));
+  }
+  return draft.value;
+}
+
+/** Removes the members that are null, also those of objects in lists: upstream differs from RFC 7386. */
+function withoutNulls(value: unknown, depth: number): unknown {
+  if (!isContainer(value)) return value;
+  requireDepth(depth);
+  if (Array.isArray(value)) return mapItems(value, (item) => withoutNulls(item, depth + 1));
+  const draft = new CopyOnWrite(value);
+  for (const [key, member] of Object.entries(value)) {
+    if (member === null) draft.delete(key);
+    else draft.set(key, withoutNulls(member, depth + 1));
   }
   return draft.value;
 }

@@ -138,7 +138,7 @@ function readItems(
   items.push(readScalar(type, reader));
 }
 
-/** Reads a map entry: a message with the key as field 1 and the value as field 2. */
+/** Reads a map entry: a message with the key as field 1 and the value as field 2, whose wire types upstream does not check. */
 function readEntry(
   field: MessageField,
   reader: WireReader,
@@ -150,15 +150,12 @@ function readEntry(
   let value: unknown;
   for (let tag = reader.tag('Entry'); tag; tag = reader.tag('Entry')) {
     if (tag.number === 1) {
-      requireWireType(field, tag.wireType, WIRE_BYTES);
       key = reader.text();
     } else if (tag.number !== 2) {
       reader.skip(tag.wireType);
     } else if (typeof type === 'string') {
-      requireWireType(field, tag.wireType, WIRE_TYPES[type]);
       value = readScalar(type, reader);
     } else {
-      requireWireType(field, tag.wireType, WIRE_BYTES);
       value = messageJson(messageTypeOf(type.message), [reader.nested()], depth + 2);
     }
   }

@@ -18,6 +18,10 @@ const QUANTITIES: readonly (readonly [given: string, stored: string, inList?: st
   ['+', '0'],
   ['.', '0'],
   ['Mi', '0'],
+  ['Ti', '0'],
+  ['0Pi', '0'],
+  ['e-9', '0'],
+  ['1E4294967297', '10'],
   ['1', '1'],
   ['+1', '+1'],
   ['5.', '5.'],
@@ -76,6 +80,13 @@ test('a text that is no quantity has the error of Go', () => {
   }
   for (const text of ['1K', '1e', '1e+', '1kk', '1m5', '1mi', '1e99999999999999999999']) {
     const problem = "unable to parse quantity's suffix";
+    assert.deepEqual([canonicalQuantity(text), quantityProblem(text)], [undefined, problem]);
+  }
+});
+
+test('a missing number is 0 only for the suffixes for which it is in Go', () => {
+  for (const text of ['Pi', '.Ei', '+Pi', 'e-10']) {
+    const problem = 'unable to parse numeric part of quantity';
     assert.deepEqual([canonicalQuantity(text), quantityProblem(text)], [undefined, problem]);
   }
 });

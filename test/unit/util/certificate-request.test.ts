@@ -55,6 +55,7 @@ test('refuses requests whose parts another parser could read differently', () =>
     'empty version': { version: element(0x02, Buffer.of()) },
     'long version': { version: element(0x02, Buffer.of(1, 2, 3, 4, 5, 6, 7, 8, 9)) },
     'no attributes': { attributes: Buffer.of() },
+    'signature with an unused bit': { unusedBits: 1 },
     'two extensions of one kind': {
       attributes: attributes(requested(altName(DNS, dns), altName(IP, Buffer.of(1, 2, 3, 4)))),
     },
@@ -72,10 +73,8 @@ test('refuses requests whose parts another parser could read differently', () =>
     const { pem } = requestWithSubject(sequence(NAME), [], odd);
     assert.throws(() => parseCertificateRequest(pem), TypeError, name);
   }
-  for (const odd of [{ unusedBits: 1 }, { algorithm: '1.2.840.113549.1.1.11' }]) {
-    const { pem } = requestWithSubject(sequence(NAME), [], odd);
-    assert.equal(parseCertificateRequest(pem).isSigned, false);
-  }
+  const { pem } = requestWithSubject(sequence(NAME), [], { algorithm: '1.2.840.113549.1.1.11' });
+  assert.equal(parseCertificateRequest(pem).isSigned, false);
 });
 
 test('reads a request with an email address, critical names and headers in PEM', () => {

@@ -48,6 +48,8 @@ test('repeated members are found at every depth', () => {
   const text = `{"a":1,"b":{"c":1,"\\u0063":2,"c":3},"l":[{"x":1},{"x":1,"x":2}],"a":{"a":1}}`;
   const duplicates = ['b.c', 'l[1].x', 'a'].map((path) => `duplicate field "${path}"`);
   assert.deepEqual(inspectJson(text).strictErrors, duplicates);
+  const halves = String.raw`{"\ud800":1,"\udc00":1}`;
+  assert.deepEqual(inspectJson(halves).strictErrors, ['duplicate field "\ufffd"']);
   assert.deepEqual(inspectJson('{"__proto__":1,"constructor":2}').strictErrors, []);
 });
 

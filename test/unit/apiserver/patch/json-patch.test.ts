@@ -42,7 +42,10 @@ test('applies the operations of RFC 6902', () => {
     a: [2, 1],
   });
   assert.deepEqual(apply({ a: 1 }, { op: 'copy', from: '/a', path: '/b' }), { a: 1, b: 1 });
-  assert.deepEqual(apply({ a: 1 }, { op: 'replace', path: '', value: 5 }), 5);
+  assert.deepEqual(apply({ a: 1 }, { op: 'replace', path: '', value: { b: 5 } }), { b: 5 });
+  assert.deepEqual(apply({ a: [1, 2] }, { op: 'remove', path: '/a/-1' }), { a: [1] });
+  assert.deepEqual(apply({ a: [1, 2] }, { op: 'add', path: '/a/-1', value: 3 }), { a: [1, 2, 3] });
+  assert.deepEqual(apply({ a: [1] }, { op: 'add', path: 'x/a/01', value: 2 }), { a: [1, 2] });
   assert.deepEqual(apply({}, { op: 'replace', path: '/a', value: 1 }), { a: 1 });
   assert.deepEqual(apply({ 'a/b~c': 1 }, { op: 'test', path: '/a~1b~0c', value: 1 }), {
     'a/b~c': 1,
@@ -72,9 +75,19 @@ test('an operation that does not fit the object is a 422', () => {
   refuses({}, [{ op: 'copy', from: '/x/y', path: '/y' }], 422, /missing path: "\/x\/y"/);
   refuses({ a: [] }, [{ op: 'add', path: '/a/1', value: 1 }], 422, /invalid index/);
   refuses({ a: [1] }, [{ op: 'remove', path: '/a/-' }], 422, /invalid index/);
-  refuses({ a: [1] }, [{ op: 'add', path: '/a/01', value: 1 }], 422, /invalid index/);
+  refuses({ a: [1] }, [{ op: 'add', path: '/a/1x', value: 1 }], 422, /invalid index/);
+  refuses({ a: [1] }, [{ op: 'remove', path: '/a/-2' }], 422, /invalid index/);
   refuses({ a: { b: 1 } }, [{ op: 'move', from: '/a', path: '/a/b/c' }], 422, /into itself/);
-  refuses({}, [{ op: 'remove', path: '' }], 422, /whole object/);
+  // Only `replace` and `test` apply to the whole object.
+  for (const path of ['', 'a']) {
+    refuses({}, [{ op: 'remove', path }], 422, /missing path/);
+    refuses({ a: 1 }, [{ op: 'add', path, value: {} }], 422, /missing path/);
+    refuses({ a: 1 }, [{ op: 'copy', from: path, path: '/b' }], 422, /missing path/);
+    refuses({ a: 1 }, [{ op: 'copy', from: '/a', path }], 422, /missing path/);
+  }
+  refuses({}, [{ op: 'replace', path: '', value: 5 }], 422, /object or array/);
+  refuses({ a: 1 }, [{ op: 'replace', path: 'a', value: 5 }], 422, /missing path/);
+  refuses({ a: 1 }, [{ op: 'test', path: 'a', value: { a: 1 } }], 422, /missing path/);
   refuses({}, [{ op: 'remove', path: '/constructor' }], 422, /missing/);
 });
 
@@ -90,7 +103,6 @@ test('a malformed JSON patch is a 400', () => {
 test('an operation without a valid path is a 422', () => {
   refuses({}, [{ op: 'copy', path: '/a' }], 422, /has no "from"/);
   refuses({}, [{ op: 'remove' }], 422, /has no "path"/);
-  refuses({}, [{ op: 'remove', path: 'a' }], 422, /does not start with/);
 });
 
 test('an absent value is null, and null is a patch without operations', () => {

@@ -131,10 +131,12 @@ describe('values', () => {
         entry(field(1, 'a'), field(2, '1')),
         entry(field(2, '2'), field(1, 'a')),
         entry(field(1, 'b')),
+        // A text by its tag of a number, whose wire type is not checked.
+        entry(Buffer.of(0x08, 1, 0x63), field(2, '3')),
         entry(field(2, 'nameless')),
       ),
     );
-    const expected = JSON.parse('{"__proto__":"x","a":"2","b":"","":"nameless"}');
+    const expected = JSON.parse('{"__proto__":"x","a":"2","b":"","c":"3","":"nameless"}');
     assert.deepEqual(Object.entries(Object(data)), Object.entries(expected));
     assert.equal(Object.getPrototypeOf(data), Object.prototype);
   });
