@@ -1,3 +1,5 @@
+import { CelSyntaxError } from './expression.ts';
+
 /** A source with constructors (`Object{a: 1}`) and optional entries and items (`{?a: b}`, `[?a]`) in a form that the parser accepts. */
 export interface Rewritten {
   /** `Object({"a": 1})`, `{!-a: b}`, `[!-a]` */
@@ -11,7 +13,7 @@ export interface Rewritten {
 const TOKENS = new RegExp(
   [
     String.raw`\/\/[^\n]*`,
-    String.raw`(?:[rR][bB]?|[bB][rR])(?:'''[^]*?'''|"""[^]*?"""|'[^']*'|"[^"]*")`,
+    String.raw`[bB]?[rR](?:'''[^]*?'''|"""[^]*?"""|'[^']*'|"[^"]*")`,
     String.raw`[bB]?(?:'''(?:\\[^]|[^\\])*?'''|"""(?:\\[^]|[^\\])*?"""|'(?:\\[^]|[^'\\])*'|"(?:\\[^]|[^"\\])*")`,
     String.raw`[A-Za-z_]\w*`,
     String.raw`\s+`,
@@ -20,9 +22,17 @@ const TOKENS = new RegExp(
   'g',
 );
 
-/** Rewrites constructors, optional entries and items. Each becomes a text that is never valid in another meaning. */
+/** Texts in which a constructor, an optional item, a name of the root or a raw string can be. */
+const REWRITTEN = /\{|[[,]\s*\?|(?:^|[^\w\s)\]}'"])\s*\.|[rR]["']|\f/;
+
+/**
+ * Rewrites constructors, optional entries and items. Each becomes a text that is never valid in another meaning. Also
+ * removes the dot of names of the root (`.a`) and the prefix of raw strings, and completes `.5`.
+ *
+ * @throws {CelSyntaxError} if a constructor has a field without name
+ */
 export function withConstructors(source: string): Rewritten {
-  if (!/\{|[[,]\s*\?/.test(source)) return { text: source, fields: new Set(), placeOf: (at) => at };
+  if (!REWRITTEN.test(source)) return { text: source, fields: new Set(), placeOf: (at) => at };
   const fields = new Set<number>();
   const inserted: number[] = [];
   /** Enclosing brackets: `#` for a constructor, `@` for a list and not an index. */
@@ -35,8 +45,29 @@ export function withConstructors(source: string): Rewritten {
   };
   for (const { 0: token, index } of source.matchAll(TOKENS)) {
     const inside = open.at(-1);
+    const isSpace = /^(?:\s|\/\/)/.test(token);
     const starts = ['{', ',', '?'].includes(previous) || (inside === '@' && previous === '[');
-    if (token === '{') {
+    if (inside === '#' && starts && !isSpace) {
+      const isField = isName(token) && isKey(source, index + token.length);
+      const isEnd = token === '}' && previous !== '?';
+      if (!isField && !isEnd && (token !== '?' || previous === '?')) {
+        throw new CelSyntaxError(index, `Syntax error: mismatched input '${token}'`);
+      }
+    }
+    const isOfRoot = token === '.' && previous !== '.' && !isOperand(previous);
+    if (isOfRoot && /\d/.test(source.charAt(index + 1))) {
+      insert('0');
+      text += token;
+    } else if (isOfRoot && /^\.\s*[A-Za-z_]\w*(?!["'\w])/.test(source.slice(index, index + 100))) {
+      text += ' ';
+    } else if (/^[bB]?[rR]["']/.test(token)) {
+      const [prefix = ''] = /^\w+/.exec(token) ?? [];
+      text += prefix.replaceAll(/[rR]/g, '').padStart(prefix.length);
+      for (const part of token.slice(prefix.length).split(/(\\)/)) {
+        if (part === '\\') insert(part);
+        text += part;
+      }
+    } else if (token === '{') {
       const constructs = isName(previous) && previous !== 'in';
       if (constructs) {
         insert('(');
@@ -50,7 +81,9 @@ export function withConstructors(source: string): Rewritten {
     } else if (token === '?' && ['#', '@', '{'].includes(inside ?? '') && starts) {
       insert('!');
       text += '-';
-    } else if (inside === '#' && starts && isName(token) && isKey(source, index + token.length)) {
+    } else if (isSpace) {
+      text += token.replaceAll('\f', ' ');
+    } else if (inside === '#' && starts) {
       // Quoted, because reserved words are valid names of fields.
       insert('"');
       text += token;
@@ -61,7 +94,7 @@ export function withConstructors(source: string): Rewritten {
       else if (token === ')' || token === ']') open.pop();
       text += token;
     }
-    if (!/^(?:\s|\/\/)/.test(token)) previous = token;
+    if (!isSpace) previous = token;
   }
   return { text, fields, placeOf: (at) => at - inserted.filter((each) => each < at).length };
 }

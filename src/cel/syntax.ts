@@ -35,8 +35,11 @@ export function parse(source: string): Parsed | CelSyntaxError {
   if (source.length > MAX_LENGTH) {
     return new CelSyntaxError(0, `expression code point size exceeds limit: ${MAX_LENGTH}`);
   }
-  const { text, fields, placeOf } = withConstructors(source);
+  let placeOf = (at: number) => at;
   try {
+    const rewritten = withConstructors(source);
+    const { text, fields } = rewritten;
+    ({ placeOf } = rewritten);
     return { expression: convert(parser.parse(text).ast, 0, fields), placeOf };
   } catch (error) {
     if (error instanceof CelSyntaxError)
@@ -67,6 +70,9 @@ function convert(node: ASTNode, depth: number, fields: ReadonlySet<number>): Exp
   const inner = (child: ASTNode): Expression => convert(child, depth + 1, fields);
   switch (node.op) {
     case 'value':
+      if (/^0X/.test(node.input.slice(node.start, node.end))) {
+        throw new CelSyntaxError(at, 'Syntax error: extraneous input');
+      }
       return literal(node.args, at);
     case 'id':
       return { kind: 'identifier', at, name: node.args };
@@ -89,7 +95,8 @@ function convert(node: ASTNode, depth: number, fields: ReadonlySet<number>): Exp
       const [name, args] = node.args;
       const its = fieldsOf(args, fields, inner);
       if (its) return { kind: 'construction', at: its.at, name, fields: its.entries };
-      if (name === 'has') return presence(node, args, inner);
+      if (name === 'has' && args.length === 1) return presence(node, args, inner);
+      requireNoComma(node, args);
       const open = at + name.length;
       return { kind: 'call', at: open, name, target: undefined, args: args.map(inner) };
     }
@@ -105,6 +112,9 @@ function convert(node: ASTNode, depth: number, fields: ReadonlySet<number>): Exp
       };
     case '?:': {
       const [condition, yes, no] = node.args;
+      if (yes.op === '?:' && !isInParentheses(yes, between(condition, '?'))) {
+        throw new CelSyntaxError(yes.pos, "Syntax error: mismatched input '?' expecting ':'");
+      }
       return {
         kind: 'conditional',
         at: between(condition, '?'),
@@ -117,9 +127,11 @@ function convert(node: ASTNode, depth: number, fields: ReadonlySet<number>): Exp
     case '||':
       return { kind: node.op === '&&' ? 'and' : 'or', at, terms: chain(node, node.op).map(inner) };
     case '!_':
+      requireOneSign(node, node.args);
       return { kind: 'call', at, name: '!_', target: undefined, args: [inner(node.args)] };
     case '-_': {
       const operand = node.args;
+      requireOneSign(node, operand);
       // The sign of a number is a part of it.
       if (operand.op === 'value' && typeof operand.args === 'number') {
         return { kind: 'literal', at, value: -operand.args };
@@ -230,8 +242,30 @@ function entryOf(
   return { key: inner(marked ?? key), value: inner(value), isOptional: marked !== undefined };
 }
 
+/** The parser accepts a comma after the last argument. */
+function requireNoComma(node: ASTNode, args: readonly ASTNode[]): void {
+  const last = args.at(-1);
+  const rest = last ? node.input.slice(last.end, node.end).replaceAll(/\/\/.*/g, '') : '';
+  if (rest.includes(','))
+    throw new CelSyntaxError(node.end - 1, "Syntax error: extraneous input ','");
+}
+
+/** The parser accepts a negation of a negative number without parentheses, and the reverse. */
+function requireOneSign(node: ASTNode, operand: ASTNode): void {
+  const isSign = operand.op === '!_' || operand.op === '-_';
+  if (isSign && operand.op !== node.op && !isInParentheses(operand, node.start)) {
+    throw new CelSyntaxError(operand.start, 'Syntax error: no viable alternative at input');
+  }
+}
+
+/** Whether parentheses are open between a place before an expression and its start. */
+function isInParentheses({ input, start }: ASTNode, from: number): boolean {
+  return input.slice(from, start).includes('(');
+}
+
 function method(node: NodeOf<'rcall'>, inner: (child: ASTNode) => Expression): Expression {
   const [name, receiver, args] = node.args;
+  requireNoComma(node, args);
   // Errors are reported at the start of the arguments.
   const at = receiver.end + name.length + 1;
   const target = inner(receiver);

@@ -259,6 +259,7 @@ const TRUE = [
   'format.named("dns1123Subdomain").value().validate("a.b").hasValue() == false && !format.named("nope").hasValue()',
   '!format.uuid().validate("123e4567-e89b-12d3-a456-426614174000").hasValue() && format.date().validate("x").value() == ["invalid date"]',
   'semver("1.2.3").isLessThan(semver("1.10.0")) && semver("1.0.0-rc.1").compareTo(semver("1.0.0")) == -1 && !isSemver("v1.0.0")',
+  String.raw`.self.count == self.count && r"\" == "\\" && br'\n' == b"\\n" && .5 == 0.5 && -.5 < 0.0`,
   'isSemver("v1.0", true) && semver("v01.1", true).minor() == 1 && semver("1.2.3").major() == 1 && semver("1.2.3").patch() == 3',
 ];
 
@@ -453,6 +454,27 @@ test('a rule that does not compile is rejected with its CRD', async () => {
       ([rule, problem], index) =>
         `${path}[${index}].rule: Invalid value: {"Rule":${JSON.stringify(rule).replaceAll('&', '\\u0026')},"Message":"","MessageExpression":"","Reason":null,"FieldPath":"","OptionalOldSelf":null}: compilation failed: ${problem}`,
     ),
+  );
+});
+
+test('a rule with a syntax error is rejected with its CRD', async () => {
+  const malformed = [
+    'size(self.list,) == 1',
+    'true ? true ? true : true : true',
+    '-!true',
+    '!-1 == 1',
+    'self..count == 1',
+    'self.count == 0X1',
+    `rb'a' == b'a'`,
+    'Object{"a": 1} == Object{}',
+    'has(self.count, self.count)',
+  ];
+  const rules = malformed.map((rule) => ({ rule }));
+  const crd = ruled('malformed', { ...SPEC, 'x-kubernetes-validations': rules });
+  const causes = causesOf(await api.post(`${CRDS}?dryRun=All`, crd));
+  assert.deepEqual(
+    causes.map((cause) => /\[(\d+)\]\.rule: .*compilation failed/.exec(cause)?.[1]),
+    malformed.map((_, index) => String(index)),
   );
 });
 
