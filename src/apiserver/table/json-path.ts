@@ -1,3 +1,4 @@
+import { utf8Bytes, utf8Text } from '../../util/bytes.ts';
 import { assertNever } from '../../util/values.ts';
 
 export type JsonPath = readonly Step[];
@@ -13,10 +14,14 @@ type Step =
   | {
       readonly type: 'filter';
       readonly left: JsonPath;
-      readonly operator: Comparison;
+      readonly operator: string;
       readonly right: JsonPath;
     }
-  | { readonly type: 'literal'; readonly value: string | number | boolean };
+  | { readonly type: 'text'; readonly value: string }
+  /** A number or a boolean, once for each input. */
+  | { readonly type: 'literal'; readonly value: number | boolean; readonly isFloat: boolean }
+  /** A word, which has no meaning outside of templates. */
+  | { readonly type: 'unknown' };
 
 /** Array elements from `start` up to but not including `end`; negative numbers count from the end. */
 interface Slice {
@@ -25,10 +30,6 @@ interface Slice {
   readonly end: number | undefined;
   readonly step: number;
 }
-
-type Comparison = '==' | '!=' | '<' | '<=' | '>' | '>=';
-
-const COMPARISONS: ReadonlySet<string> = new Set(['==', '!=', '<', '<=', '>', '>=']);
 
 /**
  * Parses the JSONPath of a printer column: `.spec.replicas`, `.metadata.labels['app']`,
@@ -42,8 +43,8 @@ export function parseJsonPath(text: string): JsonPath {
   const steps: Step[] = [];
   let at = 0;
   while (at < text.length) {
-    const rest = text.slice(at);
-    if (rest.startsWith('[?(')) {
+    const rest = text.slice(at, at + 3);
+    if (rest === '[?(') {
       const end = filterEnd(text, at + 3);
       steps.push(parseFilter(text.slice(at + 3, end)));
       at = end + 2;
@@ -54,12 +55,13 @@ export function parseJsonPath(text: string): JsonPath {
       steps.push({ type: 'descendants' });
       at += 2;
       // Next is a field without its own dot (`..name`) or any other step (`..[0]`).
-      if (/[\w*]/.test(text.charAt(at))) at = parseField(text, at, steps);
+      if (/^[\p{L}\p{Nd}_]/u.test(text.slice(at, at + 2))) at = parseField(text, at, steps);
     } else if (rest.startsWith('.')) at = parseField(text, at + 1, steps);
     else if (rest.startsWith('[')) {
       const end = text.indexOf(']', at);
-      if (end < 0) throw new SyntaxError('unterminated array');
-      for (const step of parseBracket(text.slice(at + 1, end))) steps.push(step);
+      const inside = text.slice(at + 1, end);
+      if (end < 0 || inside.includes('\n')) throw new SyntaxError('unterminated array');
+      for (const step of parseBracket(inside)) steps.push(step);
       at = end + 1;
     } else if (/^["']/.test(rest)) at = parseQuoted(text, at, steps);
     else if (/^[ @$]/.test(rest)) at++;
@@ -68,32 +70,36 @@ export function parseJsonPath(text: string): JsonPath {
   return steps;
 }
 
+/** Characters that end a name, unless they are escaped. */
+const TERMINATOR = /[ \t\r\n.,[\]$@{}]/;
+
 function parseField(text: string, start: number, steps: Step[]): number {
   let end = start;
-  while (end < text.length && !/[\s.,[\]$@{}]/.test(text.charAt(end))) {
+  while (end < text.length && !TERMINATOR.test(text.charAt(end))) {
     end += text[end] === '\\' ? 2 : 1;
   }
+  if (end > text.length) throw new SyntaxError('unclosed action');
   const name = text.slice(start, end);
-  steps.push(name === '*' ? { type: 'wildcard' } : { type: 'field', name: unescapeDots(name) });
+  steps.push(
+    name === '*' ? { type: 'wildcard' } : { type: 'field', name: name.replaceAll('\\', '') },
+  );
   return end;
-}
-
-function unescapeDots(name: string): string {
-  return name.replaceAll('\\', '');
 }
 
 function parseBracket(text: string): JsonPath {
   const alternatives = text.split(',');
   if (alternatives.length > 1) {
-    return [{ type: 'union', paths: alternatives.map((part) => parseBracket(part.trim())) }];
+    const paths = alternatives.map((part) => parseBracket(part.replaceAll(/^ +| +$/g, '')));
+    return [{ type: 'union', paths }];
   }
   const key = /^'([^']*)'$/.exec(text)?.[1];
   if (key !== undefined) return parseJsonPath(`.${key}`);
   const numbers = /^(-?\d*)(?::(-?\d*))?(?::(-?\d*))?$/.exec(text === '*' ? ':' : text);
   if (!numbers) throw new SyntaxError(`invalid array index ${text}`);
-  const [, first = '', second, third] = numbers;
+  const [, first = '', second, third = ''] = numbers;
   const start = first === '' ? 0 : index(first);
-  return [{ type: 'slice', slice: { start, end: sliceEnd(start, second), step: step(third) } }];
+  const step = third === '' ? 1 : index(third);
+  return [{ type: 'slice', slice: { start, end: sliceEnd(start, second), step } }];
 }
 
 /** The end of a slice. A single index selects one element; -1 selects up to the end. */
@@ -102,28 +108,23 @@ function sliceEnd(start: number, text: string | undefined): number | undefined {
   return text === '' ? undefined : index(text);
 }
 
-function step(text: string | undefined): number {
-  const value = text === undefined || text === '' ? 1 : index(text);
-  if (value <= 0) throw new SyntaxError('step must be > 0');
-  return value;
-}
-
 function index(text: string): number {
   const value = Number(text);
   if (!Number.isSafeInteger(value)) throw new SyntaxError(`array index ${text} is not a number`);
   return value;
 }
 
-/** Finds the `)]` of the filter at `start`; ignores parentheses in quotes. */
+/** Finds the `)]` of the filter at `start`; ignores parentheses in quotes, of which upstream knows one pair. */
 function filterEnd(text: string, start: number): number {
   let quote = '';
+  let isClosed = false;
   for (let at = start; at < text.length; at++) {
     const char = text.charAt(at);
-    if (quote) {
-      if (char === '\\') at++;
-      else if (char === quote) quote = '';
-    } else if (char === '"' || char === "'") quote = char;
-    else if (char === ')') {
+    if (char === '\n') break;
+    if (char === '"' || char === "'") {
+      if (quote === '') quote = char;
+      else if (char === quote && text[at - 1] !== '\\') isClosed = true;
+    } else if (char === ')' && (quote === '' || isClosed)) {
       if (text[at + 1] !== ']') throw new SyntaxError('unclosed array expect ]');
       return at;
     }
@@ -132,43 +133,89 @@ function filterEnd(text: string, start: number): number {
 }
 
 function parseFilter(text: string): Step {
-  const found = /[!<>=]+/.exec(text);
-  if (!found || found.index === 0) return { type: 'exists', path: parseJsonPath(text) };
-  const [operator] = found;
-  if (!isComparison(operator)) throw new SyntaxError(`unrecognized filter operator ${operator}`);
-  return {
-    type: 'filter',
-    left: parseJsonPath(text.slice(0, found.index)),
-    operator,
-    right: parseJsonPath(text.slice(found.index + operator.length)),
-  };
+  const [, left, operator = '', right = ''] = /^([^!<>=]+)([!<>=]+)([^\n]+)$/.exec(text) ?? [];
+  if (left === undefined) return { type: 'exists', path: parseJsonPath(text) };
+  return { type: 'filter', left: parseJsonPath(left), operator, right: parseJsonPath(right) };
 }
 
-function isComparison(operator: string): operator is Comparison {
-  return COMPARISONS.has(operator);
-}
-
+/** A text ends at a quote without a backslash before it. */
 function parseQuoted(text: string, start: number, steps: Step[]): number {
   const quote = text.charAt(start);
-  let value = '';
-  for (let at = start + 1; at < text.length; at++) {
-    const char = text.charAt(at);
-    if (char === quote) {
-      steps.push({ type: 'literal', value });
-      return at + 1;
+  let end = start + 1;
+  while (text[end] !== quote || text[end - 1] === '\\') {
+    if (end >= text.length || text[end] === '\n') {
+      throw new SyntaxError('unterminated quoted string');
     }
-    value += char === '\\' ? text.charAt(++at) : char;
+    end++;
   }
-  throw new SyntaxError('unterminated quoted string');
+  steps.push({ type: 'text', value: unquoted(text.slice(start + 1, end), quote) });
+  return end + 1;
 }
 
-/** Parses a number or a boolean, which filters compare with. */
+const ESCAPE =
+  /\\(?:([abfnrtv\\'"])|x([\da-fA-F]{2})|u([\da-fA-F]{4})|U([\da-fA-F]{8})|([0-7]{3}))|\\/g;
+
+/** Resolves the escapes of Go. */
+function unquoted(text: string, quote: string): string {
+  const bytes: Uint8Array[] = [];
+  let from = 0;
+  for (const { 0: whole, index: at, ...groups } of text.matchAll(ESCAPE)) {
+    bytes.push(utf8Bytes(text.slice(from, at)));
+    from = at + whole.length;
+    const [character, byte, short, long, octal] = [1, 2, 3, 4, 5].map((each) => groups[each]);
+    const code = Number.parseInt(
+      byte ?? short ?? long ?? octal ?? '0',
+      octal === undefined ? 16 : 8,
+    );
+    const isByte = byte !== undefined || octal !== undefined;
+    const isWrong =
+      whole === '\\' ||
+      (/["']/.test(character ?? '') && character !== quote) ||
+      code > (isByte ? 0xff : 0x10ffff) ||
+      (code >= 0xd800 && code <= 0xdfff);
+    if (isWrong) throw new SyntaxError(`invalid escape ${whole}`);
+    if (isByte) bytes.push(Uint8Array.of(code));
+    else
+      bytes.push(
+        utf8Bytes(
+          character === undefined
+            ? String.fromCodePoint(code)
+            : (CONTROLS.get(character) ?? character),
+        ),
+      );
+  }
+  bytes.push(utf8Bytes(text.slice(from)));
+  return utf8Text(Uint8Array.from(bytes.flatMap((part) => [...part])));
+}
+
+const CONTROLS: ReadonlyMap<string, string> = new Map([
+  ['a', '\u0007'],
+  ['b', '\b'],
+  ['f', '\f'],
+  ['n', '\n'],
+  ['r', '\r'],
+  ['t', '\t'],
+  ['v', '\v'],
+]);
+
+/** Parses a number, a boolean or another word. */
 function parseWord(text: string, start: number, steps: Step[]): number {
-  const word = /^[\w+-][\w.]*/.exec(text.slice(start))?.[0] ?? text.charAt(start);
-  if (word === 'true' || word === 'false') steps.push({ type: 'literal', value: word === 'true' });
-  else if (/^[+-]?(\d+\.?\d*|\.\d+)$/.test(word)) {
-    steps.push({ type: 'literal', value: Number(word) });
-  } else throw new SyntaxError(`unrecognized ${JSON.stringify(word)}`);
+  const number = /^[+\-\p{Nd}][\p{Nd}.]*/u.exec(text.slice(start))?.[0];
+  if (number !== undefined) {
+    if (!/^[+-]?(?:\d+\.?\d*|\.\d+)$/.test(number)) {
+      throw new SyntaxError(`cannot parse number ${number}`);
+    }
+    const value = Number(number);
+    const isFloat = number.includes('.') || Math.abs(value) >= 2 ** 63;
+    steps.push({ type: 'literal', value, isFloat });
+    return start + number.length;
+  }
+  const word = /^[\p{L}_][^ \t\r\n.,[\]$@{}]*/u.exec(text.slice(start))?.[0];
+  if (word === undefined) throw new SyntaxError(`unrecognized ${JSON.stringify(text[start])}`);
+  const isBoolean = word === 'true' || word === 'false';
+  steps.push(
+    isBoolean ? { type: 'literal', value: word === 'true', isFloat: false } : { type: 'unknown' },
+  );
   return start + word.length;
 }
 
@@ -182,83 +229,119 @@ const MAX_VISITS = 100_000;
  *   that is not an array, a comparison of incomparable values), or if it visits too many values
  */
 export function evaluateJsonPath(path: JsonPath, root: unknown): readonly unknown[] | undefined {
-  return new Evaluation().walk(path, [root]);
+  const { values, isFit } = new Evaluation().walk(path, [root]);
+  return isFit ? values : undefined;
 }
 
-/** One evaluation and its budget. All methods return undefined if the path does not fit. */
+/** The selected values. If the path does not fit, those before the step that does not. */
+interface Selected {
+  readonly values: readonly unknown[];
+  readonly isFit: boolean;
+}
+
+const fit = (values: readonly unknown[]): Selected => ({ values, isFit: true });
+const unfit = (values: readonly unknown[]): Selected => ({ values, isFit: false });
+
+/** One evaluation and its budget. */
 class Evaluation {
   #visitsLeft = MAX_VISITS;
 
-  walk(path: JsonPath, inputs: readonly unknown[]): readonly unknown[] | undefined {
-    let values: readonly unknown[] | undefined = inputs;
+  walk(path: JsonPath, inputs: readonly unknown[]): Selected {
+    let selected = fit(inputs);
     for (const step of path) {
-      values = this.#step(step, values);
-      if (!values) return undefined;
-      this.#visitsLeft -= values.length;
-      if (this.#visitsLeft < 0) return undefined;
+      selected = this.#step(step, selected.values);
+      if (!selected.isFit) break;
+      this.#visitsLeft -= selected.values.length;
+      if (this.#visitsLeft < 0) return unfit([]);
     }
-    return values;
+    return selected;
   }
 
-  #step(step: Step, inputs: readonly unknown[]): readonly unknown[] | undefined {
+  #step(step: Step, inputs: readonly unknown[]): Selected {
     switch (step.type) {
       case 'field':
-        return inputs
-          .filter((value) => hasField(value, step.name))
-          .map((value) => value[step.name]);
+        return fit(
+          inputs.filter((value) => hasField(value, step.name)).map((value) => value[step.name]),
+        );
       case 'wildcard':
-        return inputs.flatMap(children);
+        return fit(inputs.flatMap(children));
       case 'descendants':
         return this.#descendants(inputs);
       case 'slice':
-        return flatMapAll(inputs, (value) => (value === null ? [] : sliceOf(value, step.slice)));
-      case 'union':
-        return flatMapAll(step.paths, (path) => this.walk(path, inputs));
+        return slices(inputs, step.slice);
+      case 'union': {
+        const all = step.paths.map((path) => this.walk(path, inputs));
+        return all.every(({ isFit }) => isFit)
+          ? fit(all.flatMap(({ values }) => values))
+          : unfit(inputs);
+      }
       case 'exists':
-        return flatMapAll(inputs, (value) =>
-          Array.isArray(value)
-            ? value.filter((element) => (this.walk(step.path, [element])?.length ?? 0) > 0)
-            : undefined,
+        if (!inputs.every(Array.isArray)) return unfit(inputs);
+        return fit(
+          inputs.flat().filter((element) => this.walk(step.path, [element]).values.length > 0),
         );
       case 'filter':
-        return flatMapAll(inputs, (value) => this.#filter(step, value));
+        return this.#filter(step, inputs);
+      case 'text':
+        return fit([step.value]);
       case 'literal':
-        return [step.value];
+        return fit(inputs.map(() => step.value));
+      case 'unknown':
+        return unfit(inputs);
       default:
         return assertNever(step);
     }
   }
 
   /** All descendants of the inputs that have children themselves, parents before children. */
-  #descendants(inputs: readonly unknown[]): readonly unknown[] | undefined {
+  #descendants(inputs: readonly unknown[]): Selected {
     const found: unknown[] = [];
     const pending = [...inputs].reverse();
     while (pending.length > 0) {
-      if (--this.#visitsLeft < 0) return undefined;
+      if (--this.#visitsLeft < 0) return unfit([]);
       const value = pending.pop();
+      if (typeof value === 'string') {
+        if (value !== '') found.push(value);
+        continue;
+      }
       const below = children(value);
       if (below.length === 0) continue;
       found.push(value);
       for (const child of below.toReversed()) pending.push(child);
     }
-    return found;
+    return fit(found);
   }
 
   #filter(
     { left, operator, right }: Extract<Step, { type: 'filter' }>,
-    value: unknown,
-  ): readonly unknown[] | undefined {
-    if (!Array.isArray(value)) return undefined;
-    return flatMapAll(value, (element) => {
-      const lefts = this.walk(left, [element]);
-      if (lefts?.length === 0) return [];
-      const rights = this.walk(right, [element]);
-      if (rights?.length === 0) return [];
-      if (lefts?.length !== 1 || rights?.length !== 1) return undefined;
-      const holds = compare(lefts[0], operator, rights[0]);
-      return holds === undefined ? undefined : holds ? [element] : [];
-    });
+    inputs: readonly unknown[],
+  ): Selected {
+    const passed: unknown[] = [];
+    for (const input of inputs) {
+      if (!Array.isArray(input)) return unfit(inputs);
+      for (const element of input) {
+        const lefts = this.walk(left, [element]);
+        if (!lefts.isFit || lefts.values.length > 1) return unfit(inputs);
+        if (lefts.values.length === 0) continue;
+        const rights = this.walk(right, [element]);
+        if (!rights.isFit || rights.values.length > 1) return unfit(inputs);
+        if (rights.values.length === 0) continue;
+        const [a, b] = [lefts.values[0], rights.values[0]];
+        const holds = kindOf(a, left) === kindOf(b, right) ? compare(a, operator, b) : undefined;
+        if (holds === undefined) return unfit(passed);
+        if (holds) passed.push(element);
+      }
+    }
+    return fit(passed);
   }
+}
+
+/** Go does not compare whole numbers with others. */
+function kindOf(value: unknown, path: JsonPath): string {
+  if (typeof value !== 'number') return typeof value;
+  const last = path.at(-1);
+  const isFloat = last?.type === 'literal' ? last.isFloat : !Number.isInteger(value);
+  return isFloat || Math.abs(value) >= 2 ** 63 ? 'float' : 'integer';
 }
 
 function hasField(value: unknown, name: string): value is Readonly<Record<string, unknown>> {
@@ -270,38 +353,34 @@ function hasField(value: unknown, name: string): value is Readonly<Record<string
   );
 }
 
+/** Those of a text are its bytes, as in Go. */
 function children(value: unknown): readonly unknown[] {
+  if (typeof value === 'string') return [...utf8Bytes(value)];
   return typeof value === 'object' && value !== null ? Object.values(value) : [];
 }
 
-/** Like `flatMap`, but returns undefined if any call returns undefined. */
-function flatMapAll<T>(
-  values: readonly T[],
-  map: (value: T) => readonly unknown[] | undefined,
-): readonly unknown[] | undefined {
-  const all: unknown[] = [];
-  for (const value of values) {
-    const mapped = map(value);
-    if (!mapped) return undefined;
-    for (const item of mapped) all.push(item);
+function slices(inputs: readonly unknown[], slice: Slice): Selected {
+  const found: unknown[] = [];
+  for (const value of inputs) {
+    if (value === null) continue;
+    if (!Array.isArray(value)) return unfit(inputs);
+    const { length } = value;
+    const start = slice.start < 0 ? slice.start + length : slice.start;
+    const end = slice.end === undefined ? length : slice.end < 0 ? slice.end + length : slice.end;
+    // As upstream, also for the lists after it.
+    if (start === end) return fit(found);
+    if (start < 0 || start > end || start >= length || end > length || slice.step <= 0) {
+      return unfit(inputs);
+    }
+    for (let at = start; at < end; at += slice.step) found.push(value[at]);
   }
-  return all;
+  return fit(found);
 }
 
-function sliceOf(value: unknown, slice: Slice): readonly unknown[] | undefined {
-  if (!Array.isArray(value)) return undefined;
-  const { length } = value;
-  const start = slice.start < 0 ? slice.start + length : slice.start;
-  const end = slice.end === undefined ? length : slice.end < 0 ? slice.end + length : slice.end;
-  if (start === end) return [];
-  if (start < 0 || start > end || start >= length || end > length) return undefined;
-  return value.slice(start, end).filter((_, index) => index % slice.step === 0);
-}
-
-/** Compares two values. Returns undefined if their types differ or have no such order. */
-function compare(left: unknown, operator: Comparison, right: unknown): boolean | undefined {
+/** Compares two values of one kind. Returns undefined if they have no such order. */
+function compare(left: unknown, operator: string, right: unknown): boolean | undefined {
   const isOrdered = typeof left === 'string' || typeof left === 'number';
-  if (typeof left !== typeof right || !(isOrdered || typeof left === 'boolean')) return undefined;
+  if (!isOrdered && typeof left !== 'boolean') return undefined;
   if (operator === '==') return left === right;
   if (operator === '!=') return left !== right;
   if (typeof left === 'string' && typeof right === 'string') return inOrder(left, operator, right);
@@ -311,9 +390,9 @@ function compare(left: unknown, operator: Comparison, right: unknown): boolean |
 
 function inOrder<T extends string | number>(
   left: T,
-  operator: '<' | '<=' | '>' | '>=',
+  operator: string,
   right: T,
-): boolean {
+): boolean | undefined {
   switch (operator) {
     case '<':
       return left < right;
@@ -323,5 +402,7 @@ function inOrder<T extends string | number>(
       return left > right;
     case '>=':
       return left >= right;
+    default:
+      return undefined;
   }
 }
