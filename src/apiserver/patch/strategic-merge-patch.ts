@@ -3,7 +3,7 @@ import { goJson, goValue } from '../../util/go-format.ts';
 import { fieldSchema, UNDECLARED, itemSchema } from '../../api/json-schema.ts';
 import type { JsonSchema } from '../../api/json-schema.ts';
 import type { JsonObject } from '../../util/json-value.ts';
-import { CopyOnWrite, mapItems, own, requireDepth } from '../../util/json-value.ts';
+import { CopyOnWrite, mapItems, own, requireDepth, requireShallow } from '../../util/json-value.ts';
 import { isRecord } from '../../util/values.ts';
 import { PatchError } from './json-patch.ts';
 
@@ -42,8 +42,8 @@ export function strategicMergePatch(
 
 const PATCH = '$patch';
 const RETAIN_KEYS = '$retainKeys';
-const DELETE_FROM_LIST = '$deleteFromPrimitiveList/';
-const SET_ORDER = '$setElementOrder/';
+const DELETE_FROM_LIST = '$deleteFromPrimitiveList';
+const SET_ORDER = '$setElementOrder';
 
 function mergeObject(
   original: JsonObject,
@@ -61,7 +61,7 @@ function mergeObject(
   }
   const draft = new CopyOnWrite(original);
   retainKeys(draft, patch);
-  const orders = ordersOf(patch);
+  const orders = ordersOf(original, patch);
   const fieldOf = (key: string) => fieldSchema(schema, key) ?? UNDECLARED;
   const mergeMember = (key: string, value: unknown) => {
     const current = own(draft.value, key);
@@ -73,6 +73,12 @@ function mergeObject(
     else draft.set(key, next);
   };
   for (const [key, order] of orders) {
+    if (!fieldSchema(schema, key)) {
+      throw new PatchError(
+        'untyped',
+        `unable to find api field for the json field ${JSON.stringify(key)}`,
+      );
+    }
     const list = own(original, key);
     if (Object.hasOwn(patch, key)) mergeMember(key, patch[key]);
     else if (Array.isArray(list)) {
@@ -81,7 +87,10 @@ function mergeObject(
   }
   for (const [key, values] of Object.entries(patch)) {
     if (key.startsWith(DELETE_FROM_LIST)) {
-      deleteFromList(draft, key.slice(DELETE_FROM_LIST.length), values);
+      if (key[DELETE_FROM_LIST.length] !== '/') {
+        throw new PatchError('malformed', 'invalid patch format of primitive list');
+      }
+      deleteFromList(draft, key.slice(DELETE_FROM_LIST.length + 1), values);
     }
   }
   for (const [key, value] of Object.entries(patch)) {
@@ -106,7 +115,10 @@ function mergeValue(
     if (strategyOf(schema) !== 'merge') return order ? orderReplaced(value, order, schema) : value;
     return mergeList(current, value, order, schema, depth);
   }
-  return withoutDirectives(value, depth);
+  const added = withoutDirectives(value, depth);
+  return order && Array.isArray(value) && Array.isArray(added)
+    ? orderReplaced(value, order, schema, added)
+    : added;
 }
 
 function mergeList(
@@ -119,6 +131,7 @@ function mergeList(
   if (original.length === 0 && patch.length === 0) return original;
   const mergeKey = mergeKeyOf(schema);
   if (order) requireOrder(patch, order, mergeKey);
+  requireOneType(original, patch);
   if (![...original, ...patch].some(isRecord)) {
     const merged = [...new Set([...original, ...patch])];
     return sameItems(original, orderItems(merged, order ?? patch, original, undefined));
@@ -140,8 +153,10 @@ function mergeList(
     const present = merged[index];
     if (isRecord(present)) merged[index] = mergeObject(present, item, itemSchema(schema), depth);
     else {
-      merged.push(withoutDirectives(item, depth));
-      enter(merged[index], index);
+      // As upstream, with null and directives.
+      requireShallow(item);
+      merged.push(item);
+      enter(item, index);
     }
   }
   return sameItems(original, orderItems(merged, order ?? items, base, mergeKey));
@@ -157,10 +172,7 @@ function specialItems(
   const deleted = new Set<unknown>();
   let replace = false;
   for (const item of patch) {
-    if (!isRecord(item)) {
-      const lists = goValue([original, patch]);
-      throw new PatchError('untyped', `list element types are not identical: ${lists}`);
-    }
+    if (!isRecord(item)) continue;
     const directive = own(item, PATCH);
     if (directive === undefined) items.push(item);
     else if (directive === 'delete') deleted.add(requireKey(item, mergeKey));
@@ -170,16 +182,28 @@ function specialItems(
       throw new PatchError('untyped', detail);
     }
   }
-  if (replace) return { base: [], items };
+  if (replace) return { base: items, items: [] };
   const base = original.filter((item) => !isRecord(item) || !deleted.has(own(item, mergeKey)));
   return { base, items };
+}
+
+/** As upstream, a merged list has items of one type, and no lists. */
+function requireOneType(original: readonly unknown[], patch: readonly unknown[]): void {
+  const types = new Set(
+    [...original, ...patch].map((item) => (isRecord(item) ? 'map' : goTypeOf(item))),
+  );
+  if (types.size > 1) {
+    const lists = goValue([original, patch]);
+    throw new PatchError('untyped', `list element types are not identical: ${lists}`);
+  }
+  if (types.has('array')) throw new PatchError('untyped', 'lists of lists are not supported');
 }
 
 function retainKeys(draft: CopyOnWrite, patch: JsonObject): void {
   const retained = own(patch, RETAIN_KEYS);
   if (retained === undefined) return;
   const malformed = new PatchError('malformed', 'invalid patch format of retainKeys');
-  if (!Array.isArray(retained)) throw malformed;
+  if (!Array.isArray(retained) || retained.some(isContainer)) throw malformed;
   const names = new Set<unknown>(retained);
   for (const [key, value] of Object.entries(patch)) {
     if (value !== null && !isDirective(key) && !names.has(key)) throw malformed;
@@ -190,23 +214,35 @@ function retainKeys(draft: CopyOnWrite, patch: JsonObject): void {
 function deleteFromList(draft: CopyOnWrite, key: string, values: unknown): void {
   const current = own(draft.value, key);
   if (!Array.isArray(current)) return;
-  if (!Array.isArray(values)) {
-    throw new PatchError('malformed', 'invalid patch format of primitive list');
-  }
+  // As upstream, another value has no effect, and null removes the list.
+  if (values === null) draft.delete(key);
+  if (!Array.isArray(values)) return;
   const gone = new Set<unknown>(values);
+  if (current.length > 0 || values.length > 0) requireOneType(current, values);
   const left = current.filter((value) => !gone.has(value));
   if (left.length < current.length) draft.set(key, left);
 }
 
-function ordersOf(patch: JsonObject): ReadonlyMap<string, readonly unknown[]> {
+function malformedOrder(): PatchError {
+  return new PatchError('malformed', 'invalid patch format of setElementOrder list');
+}
+
+function ordersOf(
+  original: JsonObject,
+  patch: JsonObject,
+): ReadonlyMap<string, readonly unknown[]> {
   const orders = new Map<string, readonly unknown[]>();
   for (const [key, order] of Object.entries(patch)) {
     if (!key.startsWith(SET_ORDER)) continue;
-    if (!Array.isArray(order)) {
-      const kind = isRecord(order) ? 'map' : goTypeOf(order);
+    const list = key.slice(SET_ORDER.length + 1);
+    if (key[SET_ORDER.length] !== '/') throw malformedOrder();
+    for (const value of [order, own(original, list), own(patch, list)]) {
+      if (Array.isArray(value) || value === undefined) continue;
+      const kind = isRecord(value) ? 'map' : goTypeOf(value);
       throw new PatchError('untyped', `expected a []interface {}, but received a ${kind}`);
     }
-    orders.set(key.slice(SET_ORDER.length), order);
+    if (!Array.isArray(order)) throw malformedOrder();
+    orders.set(list, order);
   }
   return orders;
 }
@@ -236,13 +272,14 @@ function orderReplaced(
   list: readonly unknown[],
   order: readonly unknown[],
   schema: JsonSchema,
+  added: readonly unknown[] = list,
 ): readonly unknown[] {
   const mergeKey = mergeKeyOf(schema);
   requireOrder(list, order, mergeKey);
-  return orderItems(list, order, list, mergeKey);
+  return orderItems(added, order, list, mergeKey);
 }
 
-/** Returns a new value without directives, or undefined if a directive removes it. */
+/** Returns a new value without `$patch` and null, or undefined if a directive removes it. As upstream, it keeps the other directives. */
 function withoutDirectives(value: unknown, depth: number): unknown {
   requireDepth(depth);
   if (Array.isArray(value)) {
@@ -251,11 +288,10 @@ function withoutDirectives(value: unknown, depth: number): unknown {
     );
   }
   if (!isRecord(value)) return value;
-  if (Object.hasOwn(value, PATCH)) return undefined;
+  if ((own(value, PATCH) ?? null) !== null) return undefined;
   const draft = new CopyOnWrite(value);
   for (const [key, member] of Object.entries(value)) {
-    const kept =
-      member === null || isDirective(key) ? undefined : withoutDirectives(member, depth + 1);
+    const kept = member === null ? undefined : withoutDirectives(member, depth + 1);
     if (kept === undefined) draft.delete(key);
     else draft.set(key, kept);
   }
@@ -282,7 +318,14 @@ function requireKey(item: JsonObject, mergeKey: string): unknown {
     const detail = `map: ${goValue(item)} does not contain declared merge key: ${mergeKey}`;
     throw new PatchError('untyped', detail);
   }
+  if (isContainer(key)) {
+    throw new PatchError('untyped', `${goValue(key)} cannot be compared`);
+  }
   return key;
+}
+
+function isContainer(value: unknown): boolean {
+  return typeof value === 'object' && value !== null;
 }
 
 function sameItems(original: readonly unknown[], next: readonly unknown[]): readonly unknown[] {
@@ -312,6 +355,16 @@ function orderItems(
 ): readonly unknown[] {
   const identity = (item: unknown) =>
     mergeKey !== undefined && isRecord(item) ? own(item, mergeKey) : item;
+  if (mergeKey !== undefined) {
+    for (const item of [...items, ...order]) {
+      if (!isRecord(item))
+        throw new PatchError(
+          'untyped',
+          `expected a map[string]interface {}, but received a ${goTypeOf(item)}`,
+        );
+      if (own(item, mergeKey) === undefined) requireKey(item, mergeKey);
+    }
+  }
   const wanted = placesOf(order.map(identity));
   const before = placesOf(live.map(identity));
   const place = (places: ReadonlyMap<unknown, number>, item: unknown) =>

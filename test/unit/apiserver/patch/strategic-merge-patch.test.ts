@@ -182,10 +182,11 @@ test('directives for absent fields have no effect', () => {
     ],
     labels: { $patch: 'delete' },
   };
-  assert.deepEqual(apply({}, patch), { containers: [{ name: 'new', ports: [{ port: 1 }] }] });
-  assert.deepEqual(apply({ containers: [] }, patch), {
-    containers: [{ name: 'new', ports: [{ port: 1 }] }],
-  });
+  // As upstream, which warns of the unknown field later.
+  const order = { '$setElementOrder/ports': [{ port: 1 }] };
+  const created = { containers: [{ name: 'new', ...order, ports: [{ port: 1 }] }] };
+  assert.deepEqual(apply({}, patch), created);
+  assert.deepEqual(apply({ containers: [] }, patch), { containers: patch.containers });
 });
 
 test('rejects a patch that does not fit', () => {
@@ -209,7 +210,13 @@ test('rejects a patch that does not fit', () => {
     500,
     /setElementOrder/,
   );
-  refused({ '$deleteFromPrimitiveList/containers': 'x' }, 400, /primitive list/);
+  refused({ $deleteFromPrimitiveList: [] }, 400, /primitive list/);
+  refused({ '$deleteFromPrimitiveList/containers': ['x'] }, 500, /not identical/);
+  refused({ '$setElementOrder/containers': [{}] }, 500, /merge key/);
+  refused({ '$setElementOrder/unknown': [] }, 500, /api field/);
+  refused({ $setElementOrder: [] }, 400, /setElementOrder/);
+  refused({ $retainKeys: [{}] }, 400, /retainKeys/);
+  assert.deepEqual(apply(pods, { '$deleteFromPrimitiveList/containers': 'x' }), pods);
   assert.throws(() => apply({}, nested(100_000)), NestingError);
 });
 
