@@ -40,6 +40,7 @@ export function disagreement(
       : undefined;
   }
   if (!reference.isAccepted) {
+    if (agreement === 'common') return undefined;
     return `is ${JSON.stringify(answer.value)}, and rejected by the reference (${reference.why})`;
   }
   const isEqual = isUnordered

@@ -57,10 +57,11 @@ export interface Target {
   /** The meaning of the input elsewhere; `go` asks the Go program. Undefined: there is none. */
   readonly reference?: 'go' | ((input: Buffer) => Answer);
   /**
-   * How the answers must agree. `subset`: what is accepted here has the same meaning there.
+   * How the answers must agree. `subset`: what is accepted here has the same meaning there. `common`: what both
+   * accept has the same meaning.
    * @default `equal`: the same inputs are accepted, with the same meaning
    */
-  readonly agreement?: 'equal' | 'subset';
+  readonly agreement?: 'equal' | 'subset' | 'common';
   /** Whether an input is left out, because it has no meaning here. */
   readonly ignores?: (input: Buffer) => boolean;
   /**
@@ -312,6 +313,8 @@ export const TARGETS: readonly Target[] = [
   },
   {
     name: 'json-path',
+    // Columns have no templates, and only of objects.
+    ignores: (input) => /^[^\n]*(?:\}|range)|\n[^{]/.test(String(input)),
     isUnordered: true,
     form: 'text',
     maxBytes: BODY,
@@ -446,7 +449,8 @@ export const TARGETS: readonly Target[] = [
   {
     name: 'kubeconfig',
     form: 'text',
-    maxBytes: BODY,
+    // The size of a Secret.
+    maxBytes: 1024 * 1024,
     words: YAML_WORDS,
     answer: (input) =>
       accepting(
@@ -454,7 +458,9 @@ export const TARGETS: readonly Target[] = [
         (error) =>
           error instanceof KubeConfigError || error instanceof RangeError || isYamlError(error),
       ),
+    ignores: isOfYaml11,
     reference: 'go',
+    agreement: 'common',
   },
   {
     name: 'yaml',
@@ -464,8 +470,9 @@ export const TARGETS: readonly Target[] = [
     answer: (input) =>
       accepting(() => parseYaml(String(input), 200_000).documents[0] ?? null, isYamlError),
     reference: 'go',
-    // Aliases are rejected.
-    agreement: 'subset',
+    // Go's parser differs in what is malformed, and does not read what follows a document.
+    agreement: 'common',
+    ignores: isOfYaml11,
   },
   {
     name: 'json-of-a-server',
@@ -570,6 +577,11 @@ export const TARGETS: readonly Target[] = [
 
 function serverDecoder(): Decoder {
   return new Decoder({ keepManagedFields: true });
+}
+
+/** In YAML 1.1, a question mark is an indicator without a space after it. */
+function isOfYaml11(input: Buffer): boolean {
+  return /[[{,]\s*\?/.test(String(input));
 }
 
 function isYamlError(error: unknown): boolean {

@@ -1,12 +1,15 @@
 import {
+  CHOMPING_MODE,
   CORE_SCHEMA,
+  EVENT_ID,
   NOT_RESOLVED,
   constructFromEvents,
   defineMappingTag,
   defineScalarTag,
+  floatCoreTag,
   parseEvents,
 } from 'js-yaml';
-import type { Schema } from 'js-yaml';
+import type { Event, Schema } from 'js-yaml';
 import { isRecord } from './values.ts';
 
 /**
@@ -26,6 +29,19 @@ export function goYamlBoolean(text: string): boolean | undefined {
     : undefined;
 }
 
+/** Returns the events of a text. A block scalar at the end of the text has no line feed that the text does not have. */
+export function goYamlEvents(source: string, maxDepth: number): Event[] {
+  const events = parseEvents(source, { maxDepth });
+  if (source.endsWith('\n')) return events;
+  return events.map((event) =>
+    event.type === EVENT_ID.SCALAR &&
+    event.valueEnd >= source.length &&
+    event.chomping === CHOMPING_MODE.CLIP
+      ? { ...event, chomping: CHOMPING_MODE.STRIP }
+      : event,
+  );
+}
+
 export const GO_YAML: Schema = CORE_SCHEMA.withTags(
   defineScalarTag<boolean>('tag:yaml.org,2002:bool', {
     implicit: true,
@@ -33,14 +49,20 @@ export const GO_YAML: Schema = CORE_SCHEMA.withTags(
     resolve: (text) => goYamlBoolean(text) ?? NOT_RESOLVED,
     identify: (value) => typeof value === 'boolean',
   }),
+  {
+    ...floatCoreTag,
+    resolve: (text, isExplicit, name) =>
+      floatCoreTag.resolve(text.replaceAll('_', ''), isExplicit, name),
+  },
   defineScalarTag<number>('tag:yaml.org,2002:int', {
     implicit: true,
     implicitFirstChars: '+-0123456789'.split(''),
     resolve: (text) => {
       const [, sign, digits = ''] =
-        /^([-+]?)(0x[\da-fA-F_]+|0b[01_]+|0o?[0-7_]*|[1-9][\d_]*)$/.exec(text) ?? [];
+        /^([-+]?)(0[xX][\da-fA-F_]+|0[bB][01_]+|0[oO]?[0-7_]+|0|[1-9][\d_]*)$/.exec(text) ?? [];
       if (digits === '') return NOT_RESOLVED;
       const value = Number(digits.replaceAll('_', '').replace(/^0(?=\d)/, '0o'));
+      if (Number.isNaN(value)) return NOT_RESOLVED;
       return sign === '-' ? -value : value;
     },
     identify: (value) => Number.isInteger(value),
@@ -103,7 +125,7 @@ function define(fields: Fields, key: string, value: unknown): '' {
  */
 export function parseGoYaml(text: string): unknown {
   const source = firstDocument(text);
-  const [document] = constructFromEvents(parseEvents(source, { maxDepth: 1000 }), {
+  const [document] = constructFromEvents(goYamlEvents(source, 1000), {
     source,
     schema: WITH_MERGES,
     json: true,

@@ -4,11 +4,10 @@ import {
   YAMLException,
   constructFromEvents,
   getScalarValue,
-  parseEvents,
 } from 'js-yaml';
 import type { Event } from 'js-yaml';
 import { MAX_DUPLICATES } from './go-json.ts';
-import { GO_YAML, goYamlBoolean } from '../../util/go-yaml.ts';
+import { GO_YAML, goYamlBoolean, goYamlEvents } from '../../util/go-yaml.ts';
 import { MAX_DEPTH, requireDepth, WidthError } from '../../util/json-value.ts';
 
 /** The content of a YAML text. */
@@ -39,7 +38,7 @@ const WEIGHTS: Readonly<Record<number, number>> = {
  */
 export function parseYaml(source: string, maxValues: number = Infinity): YamlText {
   // One more level, so that deep YAML gets the same error as deep JSON.
-  const events = parseEvents(source, { maxDepth: MAX_DEPTH + 1 });
+  const events = goYamlEvents(source, MAX_DEPTH + 1);
   let documents: readonly unknown[] | undefined;
   return {
     get documents() {

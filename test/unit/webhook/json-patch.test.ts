@@ -19,9 +19,12 @@ const json = fc.letrec((self) => ({
 /** As a request has it: own members of ordinary objects, also one named `__proto__`. */
 const parsed = json.map((value): unknown => JSON.parse(JSON.stringify(value)));
 
+/** A patch replaces the whole value by an object or a list only. */
+const containers = parsed.filter((value) => typeof value === 'object' && value !== null);
+
 test('applying the patch gives the changed object', () => {
   fc.assert(
-    fc.property(parsed, parsed, (a, b) => {
+    fc.property(containers, containers, (a, b) => {
       assert.deepEqual(jsonPatch(a, jsonPatchOf(a, b)), b);
     }),
     { numRuns: 100 },
