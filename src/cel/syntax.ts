@@ -70,7 +70,7 @@ function convert(node: ASTNode, depth: number, fields: ReadonlySet<number>): Exp
   const inner = (child: ASTNode): Expression => convert(child, depth + 1, fields);
   switch (node.op) {
     case 'value':
-      if (/^0X/.test(node.input.slice(node.start, node.end))) {
+      if (node.input.startsWith('0X', node.start)) {
         throw new CelSyntaxError(at, 'Syntax error: extraneous input');
       }
       return literal(node.args, at);

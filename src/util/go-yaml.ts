@@ -33,13 +33,11 @@ export function goYamlBoolean(text: string): boolean | undefined {
 export function goYamlEvents(source: string, maxDepth: number): Event[] {
   const events = parseEvents(source, { maxDepth });
   if (source.endsWith('\n')) return events;
-  return events.map((event) =>
-    event.type === EVENT_ID.SCALAR &&
-    event.valueEnd >= source.length &&
-    event.chomping === CHOMPING_MODE.CLIP
-      ? { ...event, chomping: CHOMPING_MODE.STRIP }
-      : event,
-  );
+  for (const event of events) {
+    if (event.type !== EVENT_ID.SCALAR || event.valueEnd < source.length) continue;
+    if (event.chomping === CHOMPING_MODE.CLIP) event.chomping = CHOMPING_MODE.STRIP;
+  }
+  return events;
 }
 
 export const GO_YAML: Schema = CORE_SCHEMA.withTags(

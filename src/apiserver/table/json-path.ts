@@ -1,4 +1,4 @@
-import { utf8Bytes, utf8Text } from '../../util/bytes.ts';
+import { concatBytes, utf8Bytes, utf8Text } from '../../util/bytes.ts';
 import { assertNever } from '../../util/values.ts';
 
 export type JsonPath = readonly Step[];
@@ -185,7 +185,7 @@ function unquoted(text: string, quote: string): string {
       );
   }
   bytes.push(utf8Bytes(text.slice(from)));
-  return utf8Text(Uint8Array.from(bytes.flatMap((part) => [...part])));
+  return utf8Text(concatBytes(bytes));
 }
 
 const CONTROLS: ReadonlyMap<string, string> = new Map([
