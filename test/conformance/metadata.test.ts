@@ -98,6 +98,63 @@ test('generateName appends a random suffix of five characters and limits the nam
   assert.match(long.metadata.name, /^g{58}[a-z0-9]{5}$/);
 });
 
+test('some kinds validate the generated name and not its prefix', async () => {
+  const space = await api.namespace();
+  const generateName = `${'g'.repeat(260)}-`;
+  const template = {
+    metadata: { labels: { a: 'b' } },
+    spec: { containers: [{ name: 'a', image: 'a' }] },
+  };
+  const created = [
+    api.post(`/api/v1/namespaces/${space}/replicationcontrollers?dryRun=All`, {
+      apiVersion: 'v1',
+      kind: 'ReplicationController',
+      metadata: { generateName },
+      spec: { selector: { a: 'b' }, template },
+    }),
+    api.post('/apis/resource.k8s.io/v1/deviceclasses?dryRun=All', {
+      apiVersion: 'resource.k8s.io/v1',
+      kind: 'DeviceClass',
+      metadata: { generateName },
+      spec: {},
+    }),
+  ];
+  for (const reply of created) assert.equal((await reply).status, 201);
+  const refused = await api.post(`${configMaps(space)}?dryRun=All`, {
+    apiVersion: 'v1',
+    kind: 'ConfigMap',
+    metadata: { generateName },
+  });
+  assert.equal(refused.status, 422);
+});
+
+test('finalizers of Events need a domain in events.k8s.io only', async () => {
+  const space = await api.namespace();
+  const metadata = { name: 'e', finalizers: ['plain'] };
+  const older = await api.post(`/api/v1/namespaces/${space}/events`, {
+    apiVersion: 'v1',
+    kind: 'Event',
+    metadata,
+    involvedObject: { namespace: space },
+  });
+  assert.equal(older.status, 201);
+  const path = `/apis/events.k8s.io/v1/namespaces/${space}/events`;
+  const newer = await api.post(path, {
+    apiVersion: 'events.k8s.io/v1',
+    kind: 'Event',
+    metadata: { ...metadata, name: 'f' },
+    regarding: { namespace: space },
+    eventTime: '2026-01-02T03:04:05.000006Z',
+    reportingController: 'a.example/b',
+    reportingInstance: 'b',
+    type: 'Normal',
+    action: 'a',
+    reason: 'r',
+  });
+  const { status, body } = newer;
+  assert.deepEqual([status, body.details?.causes?.[0].field], [422, 'metadata.finalizers[0]']);
+});
+
 test('a name is required and must be a DNS subdomain', async () => {
   const path = configMaps(await api.namespace());
   assertRejected(await api.post(path, { apiVersion: 'v1', kind: 'ConfigMap' }), {

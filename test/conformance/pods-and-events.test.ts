@@ -168,6 +168,48 @@ test('a pod gets the priority, the overhead and the node labels of its classes',
   }
 });
 
+test('the overhead of a Pod is checked after its other fields', async () => {
+  const refused = async (own: object) => {
+    const draft = pod('overhead');
+    const spec = { ...draft.spec, overhead: { cpu: '1' }, ...own };
+    const { status, body } = await api.post(pods(space), { ...draft, spec });
+    return `${status} ${body.message}`;
+  };
+  assert.match(await refused({}), /^403 .*without corresponding RuntimeClass defined Overhead$/);
+  assert.match(await refused({ containers: [] }), /^422 .*spec.containers: Required value$/);
+  assert.match(await refused({ runtimeClassName: '' }), /^500 resource name may not be empty$/);
+});
+
+test('a Pod gets the zone and the region of its Node, and the labels of its Binding', async () => {
+  const labels = { 'topology.kubernetes.io/zone': 'z', 'topology.kubernetes.io/region': 'r' };
+  const node = `topology-${space}`;
+  const metadata = { name: node, labels: { ...labels, 'topology.kubernetes.io/other': 'o' } };
+  await api.made(api.post('/api/v1/nodes', { apiVersion: 'v1', kind: 'Node', metadata }));
+  const labelled = { 'topology.kubernetes.io/zone': 'mine', own: 'yes' };
+  for (const name of ['topology-a', 'topology-b']) {
+    const draft = pod(name);
+    await api.made(
+      api.post(pods(space), {
+        ...draft,
+        metadata: { name, labels: labelled },
+        spec: { ...draft.spec, ...(name === 'topology-b' && { nodeName: node }) },
+      }),
+    );
+  }
+  await api.made(
+    api.post(`${pods(space)}/topology-a/binding`, {
+      ...binding('topology-a', node),
+      metadata: { name: 'topology-a', labels: { bound: 'yes' }, annotations: { bound: 'yes' } },
+    }),
+  );
+  const read = async (name: string) => (await api.get(`${pods(space)}/${name}`)).body;
+  const bound = await read('topology-a');
+  assert.deepEqual(bound.metadata.labels, { own: 'yes', bound: 'yes', ...labels });
+  assert.deepEqual(bound.metadata.annotations, { bound: 'yes' });
+  assert.equal(bound.status.conditions[0].lastProbeTime, null);
+  assert.deepEqual((await read('topology-b')).metadata.labels, { own: 'yes', ...labels });
+});
+
 test(
   'hostnameOverride excludes the network of the host and is a domain name',
   skipBefore(37),

@@ -142,6 +142,36 @@ test('scaling validates the scaled object', async () => {
   );
 });
 
+test('the scale of a ReplicationController has its selector', async () => {
+  const path = `/api/v1/namespaces/${await api.namespace()}/replicationcontrollers`;
+  const { template } = deployment('d').spec;
+  const spec = { selector: { app: 'd' }, template };
+  const metadata = { name: 'd' };
+  await api.made(
+    api.post(path, { apiVersion: 'v1', kind: 'ReplicationController', metadata, spec }),
+  );
+  const { status } = (await api.get(`${path}/d/scale`)).body;
+  assert.deepEqual(status, { replicas: 0, selector: 'app=d' });
+});
+
+test('the status of a CronJob is not validated: its finalizers need no domain', async () => {
+  const path = `/apis/batch/v1/namespaces/${await api.namespace()}/cronjobs`;
+  const { spec } = deployment('d').spec.template;
+  const jobTemplate = { spec: { template: { spec: { ...spec, restartPolicy: 'Never' } } } };
+  await api.made(
+    api.post(path, {
+      apiVersion: 'batch/v1',
+      kind: 'CronJob',
+      metadata: { name: 'c' },
+      spec: { schedule: '* * * * *', jobTemplate },
+    }),
+  );
+  const body = { metadata: { finalizers: ['plain'] } };
+  assert.equal((await api.patch(`${path}/c`, body)).status, 422);
+  const { metadata } = await api.made(api.patch(`${path}/c/status`, body));
+  assert.deepEqual(metadata.finalizers, ['plain']);
+});
+
 test('a Deployment scales in the same way', async () => {
   const space = await api.namespace();
   const at = `${deployments(space)}/d`;

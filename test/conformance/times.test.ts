@@ -178,6 +178,10 @@ test('the zero time of a Job is set: it is required, immutable and shown like an
   const started = { startTime: '0001-01-01T00:00:00Z' };
   assert.equal(await write('a', started), null);
   assert.equal(
+    await write('a', started),
+    'status.startTime: Invalid value: null: field is immutable for unsuspended job once set',
+  );
+  assert.equal(
     await write('a', { startTime: '2024-01-01T00:00:00Z' }),
     'status.startTime: Invalid value: "2024-01-01T00:00:00Z": field is immutable for unsuspended job once set',
   );

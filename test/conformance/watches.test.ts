@@ -183,6 +183,33 @@ test('a watch can return tables; only the first has column definitions', async (
   });
 });
 
+test('a bookmark in a table has the cells of an empty object', async () => {
+  const space = await api.namespace();
+  const cells = async (path: string) => {
+    const watch = await api.watch(`${path}?${STREAMING}&fieldSelector=metadata.name%3Dnone`, TABLE);
+    const { type, object } = await watch.next();
+    assert.equal(type, 'BOOKMARK');
+    return object.rows[0].cells;
+  };
+  const core = `/api/v1/namespaces/${space}`;
+  assert.deepEqual(await cells(`${core}/configmaps`), ['', 0, '<unknown>']);
+  assert.deepEqual((await cells(`${core}/pods`)).slice(0, 5), ['', '0/0', '', '0', '<unknown>']);
+  assert.deepEqual(await cells(`${core}/limitranges`), ['', '0001-01-01T00:00:00Z']);
+  assert.deepEqual(await cells('/apis/apiextensions.k8s.io/v1/customresourcedefinitions'), [
+    '',
+    '',
+    '',
+    '0001-01-01T00:00:00Z',
+    '',
+    '',
+    '',
+    false,
+  ]);
+  const none = 'includeObject=None';
+  const watch = await api.watch(`${core}/secrets?${STREAMING}&${none}`, TABLE);
+  assert.equal((await watch.next()).object.rows[0].object.kind, 'PartialObjectMetadata');
+});
+
 test('a watch from before the retained history ends with a 410 event', async () => {
   const watch = await api.watch(`${widgets('default')}?resourceVersion=1`);
   assert.equal(watch.status, 200);

@@ -24,7 +24,7 @@ import type { MutationStep } from './mutation.ts';
 import { mutateInOrder } from './mutation.ts';
 import type { ServiceAccountDeps } from './service-accounts.ts';
 import { isOfServiceAccounts, withServiceAccount } from './service-accounts.ts';
-import { withPluginsOfKind } from './kind-plugins.ts';
+import { requireByPluginsOfKind, withPluginsOfKind } from './kind-plugins.ts';
 import { protectionOf, withProtection } from './storage-protection.ts';
 import { validatePolicies } from './validating-policies.ts';
 import type { Invocation } from './webhooks.ts';
@@ -108,8 +108,13 @@ export class Admission implements AdmissionChain {
     );
   }
 
-  get validates(): boolean {
-    return !this.#validating.isEmpty || this.#limitRanges.size > 0 || this.#quotas.size > 0;
+  validates(definition: ResourceDefinition): boolean {
+    return (
+      !this.#validating.isEmpty ||
+      this.#limitRanges.size > 0 ||
+      this.#quotas.size > 0 ||
+      definition.hooks?.requireAdmitted !== undefined
+    );
   }
 
   async mutate(given: Attributes): Promise<StoredObject | undefined> {
@@ -139,6 +144,7 @@ export class Admission implements AdmissionChain {
 
   async validate(attributes: Attributes): Promise<void> {
     if (isExempt(attributes)) return;
+    requireByPluginsOfKind(attributes, this.#deps.store);
     requireWithinLimits(attributes, this.#limitRanges.list(attributes.namespace));
     const invocations = this.#validating.invocations(attributes, this.#deps);
     for (const invocation of invocations) {

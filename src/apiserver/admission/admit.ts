@@ -115,7 +115,7 @@ export async function requireAdmitted(
 ): Promise<void> {
   const { backend, definition, info, admitted } = request;
   if (operation === 'CREATE' && info.verb !== 'create') requireMayCreate(request);
-  if (!backend.admission.validates || admitted) return;
+  if (!backend.admission.validates(definition) || admitted) return;
   await backend.admission.validate(
     attributesOf(request, operation, {
       object: toRequestedVersion(object, definition),

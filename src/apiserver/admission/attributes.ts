@@ -33,8 +33,8 @@ export interface Attributes extends RequestNotes {
 export interface AdmissionChain {
   /** Whether any configuration can change objects of a resource. */
   mutates(definition: ResourceDefinition): boolean;
-  /** Whether any configuration can reject writes. */
-  readonly validates: boolean;
+  /** Whether any configuration can reject writes of a resource. */
+  validates(definition: ResourceDefinition): boolean;
   /**
    * Returns the object with the changes of mutating admission; the same value if there are none.
    *

@@ -1,5 +1,9 @@
 import { copyJson } from '../json/copy-json.ts';
-import type { ApiObject, StoredObject } from '../objects/resource-definition.ts';
+import type {
+  AdmissionHookContext,
+  ApiObject,
+  StoredObject,
+} from '../objects/resource-definition.ts';
 import { forbiddenError } from '../objects/status-error.ts';
 import type { ObjectStore } from '../storage/object-store.ts';
 import type { Attributes } from './attributes.ts';
@@ -18,9 +22,20 @@ export function withPluginsOfKind(
   const admit = definition.hooks?.admit;
   if (!object || !admit || subresource !== '') return object;
   const next = copyJson(object) as ApiObject;
-  admit(next, oldObject, {
-    list: (resource) => store.collection(resource).list(),
-    forbidden: (why) => forbiddenError(definition, shownName(attributes), why),
-  });
+  admit(next, oldObject, hookContext(attributes, store));
   return next;
+}
+
+/** @throws {StatusError} 403 if an admission plugin of the kind rejects a complete and valid new object */
+export function requireByPluginsOfKind(attributes: Attributes, store: ObjectStore): void {
+  const { object, operation, definition, subresource } = attributes;
+  if (!object || operation !== 'CREATE' || subresource !== '') return;
+  definition.hooks?.requireAdmitted?.(object, hookContext(attributes, store));
+}
+
+function hookContext(attributes: Attributes, store: ObjectStore): AdmissionHookContext {
+  return {
+    list: (resource) => store.collection(resource).list(),
+    forbidden: (why) => forbiddenError(attributes.definition, shownName(attributes), why),
+  };
 }

@@ -24,12 +24,13 @@ export function validateMetadata(
   metadata: DeepReadonly<ObjectMeta>,
   namespaced: boolean,
   nameFormat: NameFormat,
+  prefixFormat: NameFormat = nameFormat,
 ): FieldError[] {
   const { name, generateName, namespace } = metadata;
   const checked = new CheckedObject({ ...metadata }, 'metadata');
   untilTooMany(() => {
     if (generateName) {
-      checked.problems('generateName', namePrefixProblems(generateName, nameFormat));
+      checked.problems('generateName', namePrefixProblems(generateName, prefixFormat));
     }
     if (name) checked.problems('name', nameProblems(name, nameFormat));
     else checked.required('name', 'name or generateName is required');

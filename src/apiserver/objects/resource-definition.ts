@@ -66,6 +66,12 @@ export interface ResourceDefinition extends ResourceNames {
   readonly nameFormat?: NameFormat;
 
   /**
+   * Format of `generateName` in a new object.
+   * @default `nameFormat`
+   */
+  readonly prefixFormat?: NameFormat;
+
+  /**
    * Which updates check the format of `generateName` again.
    * @default none
    */
@@ -316,6 +322,12 @@ export interface ResourceHooks {
     previous: StoredObject | undefined,
     context: AdmissionHookContext,
   ) => void;
+  /**
+   * Checks a new object that is complete and valid as the built-in admission plugins of the kind do.
+   *
+   * @throws {Error} from `context.forbidden` if a plugin rejects the object
+   */
+  readonly requireAdmitted?: (object: StoredObject, context: AdmissionHookContext) => void;
   /** Sets or clears the fields that clients cannot set. `metadata` is already complete. */
   readonly prepareForCreate?: (object: ApiObject, context: HookContext) => void;
   /** Sets or clears such fields at an update. */

@@ -62,7 +62,7 @@ async function requireDeletable(
   { dryRun, gracePeriodSeconds, propagationPolicy }: DeletionOptions,
 ): Promise<void> {
   const { admission } = call.backend;
-  if (!admission.mutates(call.definition) && !admission.validates) return;
+  if (!admission.mutates(call.definition) && !admission.validates(call.definition)) return;
   const options = {
     kind: 'DeleteOptions',
     apiVersion: 'meta.k8s.io/v1',

@@ -12,6 +12,7 @@ import { fieldError, formatFieldError } from '../../api/field-error.ts';
 import { isRecord } from '../../util/values.ts';
 import { StatusError, badRequest, conflict } from '../objects/status-error.ts';
 import type { ApiObject, StoredObject } from '../objects/resource-definition.ts';
+import { topologyLabels } from '../builtin/pods/pod-admission.ts';
 import { deleteObject, removeMarked, requirePreconditions } from './delete.ts';
 import { chargeBudget } from './disruption-budgets.ts';
 import { existing } from './read.ts';
@@ -60,14 +61,27 @@ function bindTo(binding: ApiObject, call: Call): Answer {
     status: 'True',
     lastTransitionTime: timestamp(backend.clock.now()),
   });
+  const { labels, annotations } = binding.metadata;
+  const nodes = backend.store.collection({ group: '', plural: 'nodes' }).list();
+  const next = shallowCopy(pod);
+  addTo(next, 'labels', { ...labels, ...topologyLabels(nodes, node) });
+  addTo(next, 'annotations', annotations);
   const bound = withValueAt(
-    withValueAt(shallowCopy(pod), ['spec', 'nodeName'], node),
+    withValueAt(next, ['spec', 'nodeName'], node),
     ['status', 'conditions'],
     conditions,
   );
   if (isDryRun(call)) return DONE;
   backend.observer.written(definition, backend.store.collection(definition).put(bound));
   return DONE;
+}
+
+function addTo(
+  { metadata }: ApiObject,
+  field: 'labels' | 'annotations',
+  added: Readonly<Record<string, string>> = {},
+): void {
+  if (Object.keys(added).length > 0) metadata[field] = { ...metadata[field], ...added };
 }
 
 /** @throws {StatusError} 500, as kube-apiserver does, if it has no node */
@@ -141,5 +155,5 @@ function withCondition(pod: StoredObject, condition: PodCondition): unknown[] {
   const others = Array.isArray(current)
     ? current.filter((each) => valueAtPath(each, ['type']) !== condition.type)
     : [];
-  return [...others, condition];
+  return [...others, { lastProbeTime: null, ...condition }];
 }

@@ -206,7 +206,7 @@ async function storeScale(
   draft: ApiObject,
 ): Promise<StoredObject> {
   const { admission } = call.backend;
-  if (!admission.mutates(call.definition) && !admission.validates)
+  if (!admission.mutates(call.definition) && !admission.validates(call.definition))
     return writeScale(call, stored, draft);
   const objects = {
     oldObject: scaleOf(toRequestedVersion(stored, call.definition), call),
@@ -283,10 +283,13 @@ function scaleOf(object: StoredObject, { definition }: Pick<Call, 'definition'>)
   };
 }
 
-/** Built-in kinds have a selector object, custom kinds a string. */
+/** Built-in kinds have a selector object, a ReplicationController has labels, and custom kinds have a string. */
 function selectorText(selector: unknown, { custom }: ResourceDefinition): string {
   if (typeof selector === 'string') return selector;
-  return !custom && isRecord(selector) ? formatLabelSelector(selector) : '';
+  if (custom || !isRecord(selector)) return '';
+  const { matchLabels, matchExpressions } = selector;
+  const isOfLabels = !isRecord(matchLabels) && !Array.isArray(matchExpressions);
+  return formatLabelSelector(isOfLabels ? { matchLabels: selector } : selector);
 }
 
 function pathsOf({ subresources }: ResourceDefinition): ScaleFieldPaths {

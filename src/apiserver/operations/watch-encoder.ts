@@ -1,3 +1,4 @@
+import type { JsonSchema } from '../../api/json-schema.ts';
 import type { Clock } from '../../util/clock.ts';
 import { jsonText } from '../json/json-text.ts';
 import type { LineCache } from './line-cache.ts';
@@ -71,36 +72,33 @@ export class WatchEncoder {
     return this.#event('ERROR', status);
   }
 
-  /** A row with metadata only. */
+  /** The row of an object with metadata only, which it has even if the client asks for none. */
   #tableBookmark(
     metadata: { readonly resourceVersion: string },
     { includeObject, version }: Extract<Representation, { form: 'table' }>,
   ): object {
-    const { resourceVersion } = metadata;
-    const { columns } = this.#definition;
-    const { columnDefinitions } = renderTable(this.#definition, [], {
-      listMeta: metadata,
-      now: 0,
-      noHeaders: this.#headersSent,
-    });
-    this.#headersSent = true;
-    const bookmark = {
+    const { kind, custom, storedAs, schema = {} } = this.#definition;
+    const whole = { kind, apiVersion: apiVersionIn(this.#definition), metadata };
+    const partial = {
       kind: 'PartialObjectMetadata',
       apiVersion: `meta.k8s.io/${version}`,
       metadata,
     };
-    return {
-      kind: 'Table',
-      apiVersion: `meta.k8s.io/${version}`,
-      metadata: { resourceVersion },
-      columnDefinitions,
-      rows: [
-        {
-          cells: columns.map((_, index) => (index === 0 ? '' : null)),
-          object: includeObject === 'None' ? null : bookmark,
-        },
-      ],
+    const blank = {
+      ...requiredFields(storedAs?.definition.schema ?? {}),
+      ...(!custom && requiredFields(schema)),
+      ...whole,
+      metadata: { ...metadata, name: '', uid: '', creationTimestamp: '' },
     };
+    const table = renderTable(this.#definition, [blank], {
+      listMeta: { resourceVersion: metadata.resourceVersion },
+      now: this.#clock.now(),
+      noHeaders: this.#headersSent,
+      version,
+    });
+    this.#headersSent = true;
+    const object = includeObject === 'Object' ? whole : partial;
+    return { ...table, rows: table.rows.map(({ cells }) => ({ cells, object })) };
   }
 
   /** Only the first event of a watch has column definitions. */
@@ -125,3 +123,21 @@ export class WatchEncoder {
       : encoder.encode(`{"type":"${type}","object":${jsonText(object)}}\n`);
   }
 }
+
+/** Returns the fields of an empty object in Go that a schema requires. Columns read them without a check. */
+function requiredFields({ required = [], properties = {} }: JsonSchema): object {
+  return Object.fromEntries(
+    required.map((field) => [
+      field,
+      EMPTY[properties[field]?.type ?? ''] ?? requiredFields(properties[field] ?? {}),
+    ]),
+  );
+}
+
+const EMPTY: Readonly<Record<string, unknown>> = {
+  string: '',
+  integer: 0,
+  number: 0,
+  boolean: false,
+  array: [],
+};

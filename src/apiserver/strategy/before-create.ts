@@ -29,7 +29,8 @@ export async function beforeCreate(request: WriteRequest, draft: ApiObject): Pro
     return beforeCreate({ ...request, definition: storedAs.definition }, own);
   }
   const { clock, uid } = request.backend;
-  const { hooks, tracksGeneration, nameFormat = 'dns1123Subdomain' } = definition;
+  const { hooks, tracksGeneration, namespaced } = definition;
+  const { nameFormat = 'dns1123Subdomain', prefixFormat } = definition;
   const own = definition.custom
     ? withDefaults(withoutStatus(draft, definition), definition, 'keepNulls')
     : draft;
@@ -41,7 +42,7 @@ export async function beforeCreate(request: WriteRequest, draft: ApiObject): Pro
   if (tracksGeneration) object.metadata.generation = 1;
   hooks?.prepareForCreate?.(object, hookContext(request));
   await pause(request);
-  const ofMetadata = validateMetadata(object.metadata, definition.namespaced, nameFormat);
+  const ofMetadata = validateMetadata(object.metadata, namespaced, nameFormat, prefixFormat);
   await pause(request);
   const bySchema = validateObject(request, object, undefined, ofMetadata);
   await pause(request);

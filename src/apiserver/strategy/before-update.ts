@@ -77,7 +77,7 @@ export async function beforeUpdate(
       ...(hooks?.validateUpdate?.(object, previous, info.subresource) ?? []),
       ...ofMetadata.errors,
       ...(isOfType(object, definition) ? ofMetadata.ofRules : []),
-      ...validateKubeFinalizers(object.metadata, definition),
+      ...validateKubeFinalizers(object.metadata, definition, info.subresource),
     ]),
   );
   await pause(request, previous);

@@ -107,7 +107,8 @@ export const AGE_COLUMN: TableColumn = column(
 export const CREATED_AT_COLUMN: TableColumn = column(
   'Created At',
   'Time when the object was created.',
-  ({ metadata }) => metadata.creationTimestamp,
+  // A bookmark has Go's zero time.
+  ({ metadata }) => metadata.creationTimestamp || '0001-01-01T00:00:00Z',
   { type: 'date' },
 );
 

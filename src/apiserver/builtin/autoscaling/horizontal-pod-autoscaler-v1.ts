@@ -23,7 +23,11 @@ type Extra = keyof typeof ANNOTATIONS;
 
 function toStored<T extends StoredObject>(object: T): T {
   const { targetCPUUtilizationPercentage: cpu, ...spec } = objectIn(object, 'spec') ?? {};
-  const { currentCPUUtilizationPercentage: current, ...status } = objectIn(object, 'status') ?? {};
+  const {
+    currentCPUUtilizationPercentage: current,
+    currentReplicas,
+    ...status
+  } = objectIn(object, 'status') ?? {};
   const annotations = { ...object.metadata.annotations };
   const extra = (field: Extra): unknown => {
     const text = annotations[ANNOTATIONS[field]];
@@ -53,6 +57,8 @@ function toStored<T extends StoredObject>(object: T): T {
     ...(object['status'] !== undefined && {
       status: {
         ...status,
+        // v1 has 0 replicas, which v2 omits.
+        ...(currentReplicas !== 0 && { currentReplicas }),
         ...(currentMetrics.length > 0 && { currentMetrics }),
         ...(conditions !== undefined && { conditions }),
       },

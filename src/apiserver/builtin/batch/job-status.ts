@@ -159,9 +159,9 @@ export function validateJobStatus(job: CheckedObject, previous: StoredObject): v
   validateUncounted(status.in('uncountedTerminatedPods'));
   const isChanged = (name: string) => {
     if (name === 'finished') return after.isFinished !== before.isFinished;
-    return /^[A-Z]/.test(name)
-      ? after.has(name) !== before.has(name)
-      : !equalJson(after.status[name], before.status[name]);
+    if (/^[A-Z]/.test(name)) return after.has(name) !== before.has(name);
+    // As upstream, where a zero time is not the stored one.
+    return before.status[name] === null || !equalJson(after.status[name], before.status[name]);
   };
   for (const { of, at, text, isBroken, kind } of RULES) {
     if ((of.length > 0 && !of.some(isChanged)) || !isBroken(after, before)) continue;

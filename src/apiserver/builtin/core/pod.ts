@@ -14,6 +14,7 @@ import type { CheckedObject } from '../../objects/checked-object.ts';
 import { fieldsAt } from '../../objects/field-path.ts';
 import type { ApiObject, HookContext, StoredObject } from '../../objects/resource-definition.ts';
 import { admitPod } from '../pods/pod-admission.ts';
+import { requireOverhead } from '../pods/pod-classes.ts';
 import { POD_COLUMNS, podRowConditions } from '../pods/pod-columns.ts';
 import { shareResources } from '../pods/container-resources.ts';
 import { applyPodDefaults } from '../pods/pod-defaults.ts';
@@ -46,6 +47,7 @@ export const POD: BuiltinKind = {
   hooks: {
     applyDefaults: applyPodDefaults,
     admit: admitPod,
+    requireAdmitted: requireOverhead,
     prepareForCreate,
     prepareForUpdate,
     gracePeriodSeconds,
@@ -154,6 +156,7 @@ function gatedCondition(now: number): object {
   return {
     type: 'PodScheduled',
     status: 'False',
+    lastProbeTime: null,
     lastTransitionTime: timestamp(now),
     reason: 'SchedulingGated',
     message: 'Scheduling is blocked due to non-empty scheduling gates',

@@ -13,6 +13,8 @@ export const REPLICATION_CONTROLLER: BuiltinKind = {
   resource: 'replicationcontrollers',
   orphansDependents: true,
   scale: WORKLOAD_SCALE,
+  // As upstream, which validates only the generated name.
+  prefixFormat: 'pathSegment',
   tracksGeneration: true,
   defaults: { 'spec.replicas': 1 },
   selectableFields: {

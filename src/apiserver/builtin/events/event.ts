@@ -2,6 +2,7 @@ import { objectIn, textIn } from '../../../util/json-value.ts';
 import { equalJson } from '../../../api/equal.ts';
 import { namePrefixProblems } from '../../../api/object-names.ts';
 import { CheckedObject } from '../../objects/checked-object.ts';
+import { validateFinalizers, validateKubeFinalizers } from '../../objects/finalizers.ts';
 import { fieldsAt } from '../../objects/field-path.ts';
 import type { StoredObject } from '../../objects/resource-definition.ts';
 import { EVENT_COLUMNS, REFERENCE_FIELDS, validateEvent } from '../core/event.ts';
@@ -45,6 +46,9 @@ export const EVENTS_EVENT: BuiltinKind = {
       }
       metadata.requireFormat('name', 'dns1123Subdomain');
     }
+    validateFinalizers(event.in('metadata'), stored.metadata.finalizers);
+    const own = { group: 'events.k8s.io', kind: 'Event' };
+    event.errors.push(...validateKubeFinalizers(stored.metadata, own));
     if (!equalJson(event.value['series'], previous?.['series'])) validateSeries(event);
     if (previous) requireImmutable(event, previous);
     else validateNew(event);

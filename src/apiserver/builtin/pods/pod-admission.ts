@@ -8,7 +8,7 @@ import type {
 import { admitPriority, admitRuntime } from './pod-classes.ts';
 
 /**
- * The admission plugins Priority, DefaultTolerationSeconds and RuntimeClass, in upstream's order.
+ * The admission plugins Priority, DefaultTolerationSeconds, RuntimeClass and PodTopologyLabels.
  *
  * @throws {StatusError} 403 if a class does not exist or the Pod contradicts it
  */
@@ -22,7 +22,30 @@ export function admitPod(
   if (previous) keepPriority(spec, objectIn(previous, 'spec') ?? {});
   else admitPriority(spec, context);
   addDefaultTolerations(spec);
-  if (!previous) admitRuntime(spec, context);
+  if (previous) return;
+  admitRuntime(spec, context);
+  const node = textIn(spec, 'nodeName');
+  const labels = topologyLabels(node === '' ? [] : context.list(NODES), node);
+  if (Object.keys(labels).length === 0) return;
+  pod.metadata.labels = { ...pod.metadata.labels, ...labels };
+}
+
+const NODES = { group: '', plural: 'nodes' };
+
+const TOPOLOGY = ['topology.kubernetes.io/zone', 'topology.kubernetes.io/region'];
+
+/** Returns the labels that a Pod gets from its Node (admission plugin PodTopologyLabels). */
+export function topologyLabels(
+  nodes: readonly StoredObject[],
+  name: string,
+): Record<string, string> {
+  const { labels = {} } = nodes.find(({ metadata }) => metadata.name === name)?.metadata ?? {};
+  return Object.fromEntries(
+    TOPOLOGY.flatMap((key) => {
+      const value = labels[key];
+      return value === undefined ? [] : [[key, value]];
+    }),
+  );
 }
 
 /** A client can send a Pod without the fields that admission has set. */

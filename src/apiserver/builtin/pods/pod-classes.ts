@@ -52,35 +52,60 @@ function valueOf(priorityClass: Readonly<Record<string, unknown>>): number {
   return numberIn(priorityClass, 'value') ?? 0;
 }
 
+const OTHER_OVERHEAD = "pod rejected: Pod's Overhead doesn't match RuntimeClass's defined Overhead";
+
+/**
+ * Requires that a valid new Pod has the overhead of its RuntimeClass, also after webhooks have changed it.
+ *
+ * @throws {StatusError} 403
+ */
+export function requireOverhead(pod: StoredObject, context: AdmissionHookContext): void {
+  const spec = objectIn(pod, 'spec') ?? {};
+  const overhead = overheadOf(runtimeClassOf(spec, context));
+  if (equalJson(spec['overhead'], overhead)) return;
+  throw context.forbidden(
+    overhead
+      ? OTHER_OVERHEAD
+      : 'pod rejected: Pod Overhead set without corresponding RuntimeClass defined Overhead',
+  );
+}
+
+function overheadOf(runtimeClass: StoredObject | undefined): JsonObject | undefined {
+  return objectIn(objectIn(runtimeClass, 'overhead'), 'podFixed');
+}
+
+/** @throws {StatusError} if it does not exist */
+function runtimeClassOf(
+  spec: JsonObject,
+  { list, forbidden }: AdmissionHookContext,
+): StoredObject | undefined {
+  const name = spec['runtimeClassName'];
+  if (typeof name !== 'string') return undefined;
+  // As upstream, whose client does not send a request with such a name.
+  const problems = nameProblems(name, 'pathSegment');
+  const message =
+    name === ''
+      ? 'resource name may not be empty'
+      : problems.length > 0 && `invalid resource name ${goQuote(name)}: [${problems.join(' ')}]`;
+  if (message) throw StatusError.failure({ code: 500, message });
+  const found = list({ group: 'node.k8s.io', plural: 'runtimeclasses' }).find(
+    ({ metadata }) => metadata.name === name,
+  );
+  if (!found) throw forbidden(`pod rejected: RuntimeClass "${name}" not found`);
+  return found;
+}
+
 /**
  * Sets the overhead, node selector and tolerations of a new Pod from its RuntimeClass (admission plugin RuntimeClass).
  *
  * @throws {StatusError} 403 if the class does not exist or the Pod contradicts it
  */
 export function admitRuntime(spec: JsonObject, { list, forbidden }: AdmissionHookContext): void {
-  const name = textIn(spec, 'runtimeClassName');
-  const chosen =
-    name === ''
-      ? undefined
-      : list({ group: 'node.k8s.io', plural: 'runtimeclasses' }).find(
-          ({ metadata }) => metadata.name === name,
-        );
-  const problems = nameProblems(name, 'pathSegment');
-  if (problems.length > 0) {
-    // As upstream, whose client does not send a request with such a name.
-    const message = `invalid resource name ${goQuote(name)}: [${problems.join(' ')}]`;
-    throw StatusError.failure({ code: 500, message });
-  }
-  if (name !== '' && !chosen) throw forbidden(`pod rejected: RuntimeClass "${name}" not found`);
-  const overhead = objectIn(objectIn(chosen, 'overhead'), 'podFixed');
-  if (isSet(spec, 'overhead') && !overhead) {
-    throw forbidden(
-      'pod rejected: Pod Overhead set without corresponding RuntimeClass defined Overhead',
-    );
-  }
+  const chosen = runtimeClassOf(spec, { list, forbidden });
+  const overhead = overheadOf(chosen);
   if (overhead) {
     if (isSet(spec, 'overhead') && !equalJson(spec['overhead'], overhead)) {
-      throw forbidden("pod rejected: Pod's Overhead doesn't match RuntimeClass's defined Overhead");
+      throw forbidden(OTHER_OVERHEAD);
     }
     spec['overhead'] = copyJson(overhead);
   }

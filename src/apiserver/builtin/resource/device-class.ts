@@ -5,6 +5,8 @@ import type { BuiltinKind } from '../shared/builtin-kind.ts';
 
 export const DEVICE_CLASS: BuiltinKind = {
   resource: 'resource.k8s.io/deviceclasses',
+  // As upstream, which validates only the generated name.
+  prefixFormat: 'pathSegment',
   tracksGeneration: true,
   returnsDeleted: true,
   validate: (deviceClass) => {

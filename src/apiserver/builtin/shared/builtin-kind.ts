@@ -36,6 +36,7 @@ export interface KindTraits extends Partial<
     | 'deprecationWarning'
     | 'keepsStatus'
     | 'nameFormat'
+    | 'prefixFormat'
     | 'orphansDependents'
     | 'ownsNothing'
     | 'returnsDeleted'

@@ -288,6 +288,7 @@ test('a pod with scheduling gates has a condition for them', () => {
       {
         type: 'PodScheduled',
         status: 'False',
+        lastProbeTime: null,
         lastTransitionTime: '2026-01-01T00:00:00Z',
         reason: 'SchedulingGated',
         message: 'Scheduling is blocked due to non-empty scheduling gates',
