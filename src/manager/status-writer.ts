@@ -142,7 +142,7 @@ export class StatusWriter<T extends ObjectWithStatus> {
   readonly #recorder: EventRecorder | undefined;
   readonly #clock: Pick<Clock, 'now'>;
   readonly #pruned = new Set<string>();
-  /** The last event whose status was not written, by uid of the object, with its occurrence. */
+  /** The last event whose status was not written, by uid of the object: it is that of the next status with the same event. */
   readonly #unwritten = new LruMap<string, string>(MAX_FAILURES);
   #hasSubresource = true;
 
@@ -182,12 +182,13 @@ export class StatusWriter<T extends ObjectWithStatus> {
     const { object, status, event, error } = this.#complete(report);
     const isNew = this.differs(object, status);
     const { uid } = object.metadata;
-    const recorded = event && `${occurrenceOf(object)} ${event.reason} ${event.message}`;
+    const recorded = event && `${object.metadata.generation} ${event.reason} ${event.message}`;
     if (event && (event.repeats || (isNew && this.#unwritten.get(uid) !== recorded))) {
       await this.#record(object, event).attempted(context.signal);
     }
     try {
       if (isNew) await this.write(context, object, status);
+      this.#unwritten.delete(uid);
     } catch (failure) {
       if (recorded !== undefined) this.#unwritten.set(uid, recorded);
       throw failure;

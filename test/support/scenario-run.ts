@@ -1,5 +1,5 @@
 import assert from 'node:assert/strict';
-import { NODES, REPLICA_SETS } from '../../src/api/builtin.ts';
+import { EVENTS, NODES, REPLICA_SETS } from '../../src/api/builtin.ts';
 import { ATS } from '../../src/api/generated/at.ts';
 import type { KubernetesObject } from '../../src/api/object.ts';
 import { controllerOf } from '../../src/api/metadata.ts';
@@ -23,7 +23,7 @@ export interface Disruption {
   readonly hasCompetingClient?: boolean;
 }
 
-/** The final state, without values that differ between runs. */
+/** The final state, without values that differ between runs; events with their count. */
 export interface Outcome {
   readonly subjects: readonly StableObject[];
   readonly children: readonly StableObject[];
@@ -141,7 +141,10 @@ async function outcomeOf(simulation: Simulation, { controller }: Scenario): Prom
       assert.ok(living.has(owner.uid), `${kind} ${metadata.name} is an orphan of ${owner.name}`);
     }
   }
-  const events = await simulation.events(component);
+  const events = (await simulation.client.list(EVENTS, { namespace: simulation.namespace })).items
+    .filter(({ source }) => source?.component === component)
+    .map(({ reason, message, count = 1 }) => `${reason} ${message}${count > 1 ? ` ×${count}` : ''}`)
+    .toSorted();
   return {
     subjects: subjects.map((subject) => stableObject(subject, 'with status')),
     children: owned
@@ -151,7 +154,7 @@ async function outcomeOf(simulation: Simulation, { controller }: Scenario): Prom
       // Events of actions that a crash interrupted are lost: see decision 0004.
       .filter((event) => !event.startsWith('Success'))
       // The delay depends on the disruption.
-      .map((event) => event.replace(/, \d+s late$/, '')),
+      .map((event) => event.replace(/, \d+s late(?=$| ×)/, '')),
   };
 }
 
