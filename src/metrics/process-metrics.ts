@@ -1,8 +1,13 @@
 import { monitorEventLoopDelay } from 'node:perf_hooks';
 import type { Histogram } from 'node:perf_hooks';
 import { getHeapStatistics } from 'node:v8';
-import { collectDefaultMetrics, Gauge } from 'prom-client';
+import type * as PromClient from 'prom-client';
+// @ts-expect-error -- only the entry point has types
+import defaultMetrics from 'prom-client/lib/defaultMetrics.js';
+import { Gauge } from './prom-client.ts';
 import type { Registry } from './registry.ts';
+
+const collectDefaultMetrics = defaultMetrics as typeof PromClient.collectDefaultMetrics;
 
 /** Interval of the timer that measures the delay of the event loop, in milliseconds. */
 const LAG_INTERVAL_MS = 100;
