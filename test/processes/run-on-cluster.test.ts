@@ -41,7 +41,7 @@ describe('npm start -- --cluster', () => {
     assert.deepEqual([code, /--cluster=CONTEXT names the context/.test(stderr)], [2, true]);
   });
 
-  it('runs the program with the CRDs of the project, and removes them at the end', async () => {
+  async function startOnCluster() {
     const listening = await server.listen();
     const text = JSON.stringify(listening.kubeconfig());
     writeFileSync(kubeconfig, text, { mode: 0o600 });
@@ -51,6 +51,11 @@ describe('npm start -- --cluster', () => {
     const program = start(`--cluster=${context}`, `--kubeconfig=${kubeconfig}`, '-v=2');
     await program.printed(/create CustomResourceDefinition staticsites[^]*Starting workers/);
     assert.equal(await definitions(), 1);
+    return { program, definitions };
+  }
+
+  it('runs the program with the CRDs of the project, and removes them at the end', async () => {
+    const { program, definitions } = await startOnCluster();
     // Ctrl-C with `node --watch` sends two.
     program.child.kill('SIGINT');
     program.child.kill('SIGINT');
@@ -58,5 +63,22 @@ describe('npm start -- --cluster', () => {
     assert.equal(code, 0, program.output);
     assert.match(stdout, /removed CustomResourceDefinition staticsites/);
     assert.equal(await definitions(), 0);
+  });
+
+  it('removes the CRDs when its terminal is closed', async () => {
+    const { program, definitions } = await startOnCluster();
+    program.child.stdout?.destroy();
+    program.child.stderr?.destroy();
+    program.child.kill('SIGHUP');
+    await program.ended();
+    assert.equal(await definitions(), 0);
+  });
+
+  it('stops the program if it is killed', async () => {
+    const { program } = await startOnCluster();
+    program.child.kill('SIGKILL');
+    // The program has the same output, which ends with it.
+    await program.ended();
+    assert.match(program.output, /Stopped controller/);
   });
 });

@@ -41,6 +41,8 @@ export async function clusterRun(
   options: RunOnClusterOptions,
 ): Promise<number> {
   const print = (line: string) => void process.stdout.write(`${line}\n`);
+  // The cluster is cleaned up also if the terminal was closed.
+  for (const stream of [process.stdout, process.stderr]) stream.on('error', () => undefined);
   try {
     return await run(program, options, print);
   } catch (error) {
@@ -150,42 +152,59 @@ async function definitionsIn(folder: string): Promise<Draft<CustomResourceDefini
   );
 }
 
-/** Runs the program in a group of its own, because Ctrl-C and `node --watch` both send a signal, and the second one kills. */
+/**
+ * Sends SIGTERM to the process of the program when the IPC channel to its parent closes, because that was killed. The channel
+ * does not keep the process running.
+ */
+const ENDS_WITH_PARENT =
+  "process.once('disconnect', () => process.kill(process.pid, 'SIGTERM')); process.channel.unref();";
+
+/**
+ * Runs the program in a group of its own, because Ctrl-C and `node --watch` both send a signal, and the second one kills. So a
+ * terminal that is closed sends it no signal.
+ */
 async function runProcess(args: readonly string[], signals: Signals): Promise<number> {
   const { WATCH_REPORT_DEPENDENCIES: _, ...env } = process.env;
-  const child = spawn(process.execPath, args, { env, stdio: 'inherit', detached: true });
-  signals.onFirst((name) => child.kill(name));
+  const preload = `--import=data:text/javascript,${encodeURIComponent(ENDS_WITH_PARENT)}`;
+  const child = spawn(process.execPath, [preload, ...args], {
+    env,
+    stdio: ['inherit', 'inherit', 'inherit', 'ipc'],
+    detached: true,
+  });
+  signals.onFirst(() => child.kill());
   const [code] = (await once(child, 'exit')) as [number | null];
   return code ?? 1;
 }
 
-/** The first signal that ends this process. */
+/** The first signal that ends this process: of Ctrl-C, of `node --watch`, or of a terminal that is closed. */
 class Signals {
   first: NodeJS.Signals | undefined;
-  #onFirst: ((name: NodeJS.Signals) => void) | undefined;
+  #onFirst: (() => void) | undefined;
   readonly #listener = (name: NodeJS.Signals) => {
     if (this.first !== undefined) return;
     this.first = name;
-    this.#onFirst?.(name);
+    this.#onFirst?.();
   };
 
   constructor() {
-    process.on('SIGINT', this.#listener).on('SIGTERM', this.#listener);
+    for (const name of ENDING_SIGNALS) process.on(name, this.#listener);
   }
 
   /** Whether `node --watch` ends this process to start it again. */
   get isRestart(): boolean {
     const isWatched = process.env['WATCH_REPORT_DEPENDENCIES'] !== undefined;
-    return isWatched && this.first !== 'SIGINT';
+    return isWatched && (this.first === undefined || this.first === 'SIGTERM');
   }
 
   /** Calls a function at the first signal, also if it has been received. */
-  onFirst(listener: (name: NodeJS.Signals) => void): void {
+  onFirst(listener: () => void): void {
     this.#onFirst = listener;
-    if (this.first !== undefined) listener(this.first);
+    if (this.first !== undefined) listener();
   }
 
   dispose(): void {
-    process.off('SIGINT', this.#listener).off('SIGTERM', this.#listener);
+    for (const name of ENDING_SIGNALS) process.off(name, this.#listener);
   }
 }
+
+const ENDING_SIGNALS = ['SIGINT', 'SIGTERM', 'SIGHUP'] as const;
