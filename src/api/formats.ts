@@ -141,15 +141,23 @@ function isDateTime(text: string): boolean {
 const ATOM = String.raw`[^\s"(),.:;<>@[\\\]\0-\x1f\x7f]+`;
 const QUOTED = String.raw`"(?:[^"\\\0-\x08\n-\x1f\x7f]|\\[^\0-\x08\n-\x1f\x7f])+"`;
 const DOT_ATOM = String.raw`${ATOM}(?:\.${ATOM})*`;
-const ADDRESS = new RegExp(String.raw`^[ \t]*(?:${QUOTED}|${DOT_ATOM})@[ \t]*${DOT_ATOM}[ \t]*$`);
+const ADDRESS = new RegExp(
+  String.raw`^[ \t]*(?:${QUOTED}|${DOT_ATOM})@[ \t]*(?:${DOT_ATOM}|\[([^[\]\s]*)\])[ \t]*$`,
+);
 const DISPLAY_NAME = new RegExp(String.raw`^(?:${QUOTED}|[^"(),:;<>@[\\\]\0-\x08\n-\x1f\x7f])*$`);
 
-/** An address as in mail, such as `Ann <ann@example.com>`, without comments and address literals. */
+/** The domain can be an IP address in brackets. */
+function isAddress(text: string): boolean {
+  const [found, literal] = ADDRESS.exec(text) ?? [];
+  return found !== undefined && (literal === undefined || isIP(literal) !== 0);
+}
+
+/** An address as in mail, such as `Ann <ann@example.com>`, without comments. */
 function isEmail(text: string): boolean {
-  if (!text.trimEnd().endsWith('>')) return ADDRESS.test(text);
+  if (!text.trimEnd().endsWith('>')) return isAddress(text);
   const start = text.lastIndexOf('<');
   const address = text.slice(start + 1, text.lastIndexOf('>'));
-  return start >= 0 && DISPLAY_NAME.test(text.slice(0, start)) && ADDRESS.test(address);
+  return start >= 0 && DISPLAY_NAME.test(text.slice(0, start)) && isAddress(address);
 }
 
 /** A single label has at most one dash, its second character, as upstream's expression. */

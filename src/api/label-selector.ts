@@ -1,6 +1,7 @@
 import { didYouMean } from '../util/did-you-mean.ts';
 import { toHex } from '../util/bytes.ts';
 import { sha256 } from '../util/sha256.ts';
+import { labelValueProblems, qualifiedNameProblems } from './object-names.ts';
 
 /** `meta/v1` LabelSelector, the form in objects. */
 export interface LabelSelector {
@@ -175,7 +176,7 @@ function parseRequirement(scanner: Scanner): Requirement {
       ? scanner.unexpected(key, 'identifier')
       : new SyntaxError(`found '${key}', expected: !, identifier, or 'end of string'`);
   }
-  requireLabelKey(key);
+  requireLabelKey(key, `${OF_REQUIREMENT}: <nil>`);
   if (negated) return { operator: 'absent', key };
   switch (scanner.peek()) {
     case '':
@@ -191,15 +192,15 @@ function parseOperation(scanner: Scanner, key: string): Requirement {
   switch (operator) {
     case '=':
     case '==':
-      return { operator: 'in', key, values: [parseExactValue(scanner)] };
+      return { operator: 'in', key, values: [parseExactValue(scanner, key)] };
     case '!=':
-      return { operator: 'notin', key, values: [parseExactValue(scanner)] };
+      return { operator: 'notin', key, values: [parseExactValue(scanner, key)] };
     case 'in':
     case 'notin':
-      return { operator, key, values: parseValues(scanner) };
+      return { operator, key, values: parseValues(scanner, key) };
     case '>':
     case '<': {
-      const text = parseExactValue(scanner);
+      const text = parseExactValue(scanner, key);
       const value = parseInt64(text);
       if (value === undefined) {
         throw new SyntaxError(
@@ -213,12 +214,12 @@ function parseOperation(scanner: Scanner, key: string): Requirement {
   }
 }
 
-function parseExactValue(scanner: Scanner): string {
+function parseExactValue(scanner: Scanner, key: string): string {
   const ahead = scanner.peek();
   if (ahead === '' || ahead === ',') return '';
   const value = scanner.next();
   if (!isWord(value)) throw scanner.unexpected(value, 'identifier');
-  requireLabelValue(value);
+  requireValues(key, [value]);
   return value;
 }
 
@@ -229,7 +230,7 @@ function parseInt64(text: string): bigint | undefined {
   return number < 2n ** 63n ? number : undefined;
 }
 
-function parseValues(scanner: Scanner): string[] {
+function parseValues(scanner: Scanner, key: string): string[] {
   const open = scanner.next();
   if (open !== '(') {
     throw new SyntaxError(`unable to parse requirement: found '${open}' expected: '('`);
@@ -239,10 +240,11 @@ function parseValues(scanner: Scanner): string[] {
   for (;;) {
     const token = scanner.next();
     if (token === ')' || token === ',') {
-      requireLabelValue(value);
       values.push(value);
       value = '';
-      if (token === ')') return values;
+      if (token !== ')') continue;
+      requireValues(key, values);
+      return values;
     } else if (isWord(token) && value === '') {
       value = token;
     } else {
@@ -251,24 +253,28 @@ function parseValues(scanner: Scanner): string[] {
   }
 }
 
-const NAME = /^[A-Za-z0-9]([-A-Za-z0-9_.]*[A-Za-z0-9])?$/;
-const PREFIX = /^[a-z0-9]([-a-z0-9]*[a-z0-9])?(\.[a-z0-9]([-a-z0-9]*[a-z0-9])?)*$/;
-
 /** @throws {SyntaxError} unless `key` is a qualified name: `[prefix/]name` */
-function requireLabelKey(key: string): void {
-  const parts = key.split('/');
-  const name = parts.at(-1) ?? '';
-  const prefix = parts.length === 2 ? parts[0] : undefined;
-  const prefixed = prefix === undefined || (prefix.length <= 253 && PREFIX.test(prefix));
-  if (parts.length > 2 || name.length > 63 || !NAME.test(name) || !prefixed) {
-    throw new SyntaxError(`key: Invalid value: ${JSON.stringify(key)}: not a qualified label key`);
-  }
+function requireLabelKey(key: string, at: string = 'key'): void {
+  requireNone(qualifiedNameProblems(key), key, at);
 }
 
 /** @throws {SyntaxError} unless `value` is empty or a name of at most 63 characters */
-export function requireLabelValue(value: string): void {
-  if (value !== '' && (value.length > 63 || !NAME.test(value))) {
-    throw new SyntaxError(`values: Invalid value: ${JSON.stringify(value)}: not a label value`);
+export function requireLabelValue(value: string, at: string = 'values'): void {
+  requireNone(labelValueProblems(value), value, at);
+}
+
+function requireNone(problems: readonly string[], value: string, at: string): void {
+  if (problems.length === 0) return;
+  throw new SyntaxError(`${at}: Invalid value: ${JSON.stringify(value)}: ${problems.join('; ')}`);
+}
+
+/** As apimachinery, which has no path of the selector. */
+const OF_REQUIREMENT = 'unable to parse requirement';
+
+/** @throws {SyntaxError} if a value is not valid in a label; as apimachinery, which orders them */
+function requireValues(key: string, values: readonly string[]): void {
+  for (const [index, value] of values.toSorted().entries()) {
+    requireLabelValue(value, `${OF_REQUIREMENT}: values[${index}][${key}]`);
   }
 }
 

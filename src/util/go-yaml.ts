@@ -40,7 +40,7 @@ export function goYamlEvents(source: string, maxDepth: number): Event[] {
   return events;
 }
 
-export const GO_YAML: Schema = CORE_SCHEMA.withTags(
+const GO_YAML: Schema = CORE_SCHEMA.withTags(
   defineScalarTag<boolean>('tag:yaml.org,2002:bool', {
     implicit: true,
     implicitFirstChars: 'yYnNoOtTfF'.split(''),
@@ -123,17 +123,30 @@ function define(fields: Fields, key: string, value: unknown): '' {
  */
 export function parseGoYaml(text: string): unknown {
   const source = firstDocument(text);
-  const [document] = constructFromEvents(goYamlEvents(source, 1000), {
-    source,
-    schema: WITH_MERGES,
-    json: true,
-    maxAliases: 100,
-  });
-  requireSmall(document);
+  const [document] = goYamlDocuments(source, goYamlEvents(source, 1000));
   return document;
 }
 
+/** Maximum number of aliases, and of the values to which they expand. */
+const MAX_ALIASES = 100;
 const MAX_VALUES = 100_000;
+
+/**
+ * Returns the documents of parsed YAML, in which aliases share a value.
+ *
+ * @throws {YAMLException} if a value is malformed
+ * @throws {RangeError} if an alias contains itself, or aliases expand to more than 100,000 values
+ */
+export function goYamlDocuments(source: string, events: Event[]): readonly unknown[] {
+  const options = { source, schema: WITH_MERGES, json: true, maxAliases: MAX_ALIASES };
+  const documents = constructFromEvents(events, options);
+  if (hasAliases(events)) requireSmall(documents);
+  return documents;
+}
+
+export function hasAliases(events: readonly Event[]): boolean {
+  return events.some(({ type }) => type === EVENT_ID.ALIAS);
+}
 
 /** A few lines of aliases of aliases expand to gigabytes. */
 function requireSmall(document: unknown): void {

@@ -116,7 +116,9 @@ export class Api {
         ...(body !== undefined && { 'content-type': JSON_TYPE }),
         ...headers,
       },
-      ...(body !== undefined && { body: typeof body === 'string' ? body : JSON.stringify(body) }),
+      ...(body !== undefined && {
+        body: typeof body === 'string' || body instanceof Uint8Array ? body : JSON.stringify(body),
+      }),
     });
     const bytes = await bytesOf(response.body);
     const text = new TextDecoder().decode(bytes);

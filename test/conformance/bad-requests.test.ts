@@ -1,5 +1,6 @@
 import assert from 'node:assert/strict';
 import { after, before, test } from 'node:test';
+import { encodeBody, messageOfKind } from '../../src/apiserver/protobuf/protobuf-body.ts';
 import { Api, assertRejected } from './api.ts';
 import { configMap, configMaps, GROUP, pod, pods, widget, widgetCrd, widgets } from './objects.ts';
 
@@ -171,6 +172,15 @@ test('the size of a stored object is limited, unless it is not stored', async ()
     details: undefined,
   });
   assert.equal((await api.post(`${collection}?dryRun=All`, large(2_200_000))).status, 201);
+  const message = messageOfKind({ group: '', version: 'v1', kind: 'Pod' });
+  assert.ok(message);
+  for (const [type, body] of [
+    ['application/yaml', JSON.stringify(large(1_574_000))],
+    ['application/vnd.kubernetes.protobuf', encodeBody(large(1_574_000), message)],
+  ] as const) {
+    const reply = await api.send('POST', collection, body, { 'content-type': type });
+    assertRejected(reply, tooLarge);
+  }
 
   const keys = Object.fromEntries(Array.from({ length: 200 }, (_, at) => [`key-${at}`, 1]));
   const custom = (bytes: number) =>

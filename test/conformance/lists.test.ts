@@ -172,6 +172,18 @@ test('a full page continues if other objects follow, unless a name or a node sel
   }
 });
 
+test('a label selector with an invalid key or value is rejected with the reason', async () => {
+  for (const [selector, why] of [
+    ['A_b/c=d', '<nil>: Invalid value: "A_b/c": prefix part a lowercase RFC 1123 subdomain'],
+    ['x/y/z', '<nil>: Invalid value: "x/y/z": a valid label key must consist of'],
+    [`a in (b,${'a'.repeat(64)})`, `values[0][a]: Invalid value: "${'a'.repeat(64)}": must be no`],
+  ] as const) {
+    const { status, body } = await api.get(query(`labelSelector=${encodeURIComponent(selector)}`));
+    assert.equal(status, 400, selector);
+    assert.ok(body.message.startsWith(`unable to parse requirement: ${why}`), body.message);
+  }
+});
+
 test('an unknown continue token is rejected', async () => {
   const { body } = await api.get(query('limit=2'));
   const token = body.metadata.continue;

@@ -266,6 +266,26 @@ test('YAML has the booleans and numbers of YAML 1.1', async () => {
   assert.equal((await apply('data:\n  a: off\n')).status, 500);
 });
 
+test('YAML has aliases and merge keys; aliases that expand to too much are refused', async () => {
+  const send = (fields: string) =>
+    api.send(
+      'POST',
+      `${path}?dryRun=All&fieldValidation=Strict`,
+      `apiVersion: v1\nkind: ConfigMap\nmetadata:\n  name: alias\n${fields}`,
+      { 'content-type': 'application/yaml' },
+    );
+  const aliased = '  labels: &l {x: "y"}\n  annotations: *l\ndata:\n  <<: [*l, {a: b}]\n  c: d\n';
+  const { metadata, data } = await api.made(send(aliased));
+  assert.deepEqual([metadata.labels, metadata.annotations], [{ x: 'y' }, { x: 'y' }]);
+  assert.deepEqual(data, { x: 'y', a: 'b', c: 'd' });
+  const [first, ...more] = 'abcdefgh'.split('');
+  const lists = more.map(
+    (name, at) => `${name}: &${name} [${`*${[first, ...more][at]},`.repeat(9)}]`,
+  );
+  const { status } = await send([`${first}: &${first} [x]`, ...lists, ''].join('\n'));
+  assert.ok(status >= 400 && status < 500, String(status));
+});
+
 test('a patch that does not fit is refused with the code of its type', async () => {
   const send = (type: string, patch: unknown) =>
     api.send('PATCH', `${path}/a?dryRun=All`, JSON.stringify(patch), { 'content-type': type });

@@ -183,6 +183,10 @@ test('the containers of a Pod are validated', async () => {
         ...Array(2).fill(`${at}.resources.requests[gpu] Invalid`),
       ],
       [resources({ 'hugepages-2Mi': '2Mi' }), `${at}.resources Forbidden`],
+      [
+        resources({ 'hugepages-x': '2Mi', memory: '1' }),
+        ...['limits', 'requests'].map((list) => `${at}.resources.${list}[hugepages-x] Invalid`),
+      ],
       [one({ resources: { claims: [{ name: 'a' }] } }), `${at}.resources.claims[0] NotFound`],
       [
         env({ resourceFieldRef: { resource: 'limits.cpu', divisor: '2' } }),

@@ -1,14 +1,9 @@
-import {
-  EVENT_ID,
-  SCALAR_STYLE,
-  YAMLException,
-  constructFromEvents,
-  getScalarValue,
-} from 'js-yaml';
+import { EVENT_ID, SCALAR_STYLE, YAMLException, getScalarValue } from 'js-yaml';
 import type { Event } from 'js-yaml';
+import { copyJson } from './copy-json.ts';
 import { MAX_DUPLICATES } from './go-json.ts';
-import { GO_YAML, goYamlBoolean, goYamlEvents } from '../../util/go-yaml.ts';
-import { MAX_DEPTH, requireDepth, WidthError } from '../../util/json-value.ts';
+import { goYamlBoolean, goYamlDocuments, goYamlEvents, hasAliases } from '../../util/go-yaml.ts';
+import { MAX_DEPTH, requireDepth, requireShallow, WidthError } from '../../util/json-value.ts';
 
 /** The content of a YAML text. */
 export interface YamlText {
@@ -30,7 +25,7 @@ const WEIGHTS: Readonly<Record<number, number>> = {
 
 /**
  * Parses YAML like a kube-apiserver, with the booleans and octal numbers of YAML 1.1; the last of duplicate keys wins.
- * Takes time linear in the length. Rejects aliases, because a few lines can expand to gigabytes.
+ * Takes time linear in the length. Rejects aliases that expand to many values, because a few lines can expand to gigabytes.
  *
  * The documents are made when they are first read, so that both halves of the work can be separate steps.
  *
@@ -69,7 +64,16 @@ function documentsOf(source: string, events: Event[], maxValues: number): readon
       requireDepth(weights.length - 1);
     }
   }
-  return constructFromEvents(events, { source, schema: GO_YAML, json: true, maxAliases: 0 });
+  try {
+    const read = goYamlDocuments(source, events);
+    if (!hasAliases(events)) return read;
+    // Aliases nest what is not nested in the text.
+    for (const document of read) requireShallow(document, maxValues);
+    // The decoder changes objects in place.
+    return copyJson(read);
+  } catch (error) {
+    throw error instanceof RangeError ? new WidthError(maxValues) : error;
+  }
 }
 
 /** An escape of a backslash, or of a character by its number. */

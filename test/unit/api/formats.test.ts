@@ -43,7 +43,11 @@ const cases: readonly [format: string, good: readonly string[], bad: readonly st
   ],
   ['uuid4', ['7c9e6679-7425-40de-944b-e07fc1f90ae7'], ['7c9e6679-7425-10de-944b-e07fc1f90ae7']],
   ['byte', ['aGk='], ['a', 'aGk', '!!!!']],
-  ['email', ['a@b.c', 'Ann <ann@example.com>', '"a b"@c'], ['a', '@b', 'a@', 'a b@c']],
+  [
+    'email',
+    ['a@b.c', 'Ann <ann@example.com>', '"a b"@c', 'a@[::1]'],
+    ['a', '@b', 'a@', 'a b@c', 'a@[b]'],
+  ],
   ['hostname', ['a', 'www.example.com'], ['-a', 'a..b', '2024-02-29', `${'a'.repeat(64)}.com`]],
   [
     'uri',

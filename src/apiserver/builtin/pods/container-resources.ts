@@ -61,8 +61,9 @@ export function validateAmounts(
       if (list === 'requests') validateRequest(resources, name, amount, textIn(limits, name));
       if (!name.startsWith(HUGE_PAGES)) continue;
       hasPages = true;
-      const page = quantityNanos(name.slice(HUGE_PAGES.length));
-      if (page && (quantityNanos(amount) ?? 0n) % page !== 0n) {
+      const size = name.slice(HUGE_PAGES.length);
+      const page = quantityNanos(size) ?? 0n;
+      if (page <= 0n || !isWholeQuantity(size) || (quantityNanos(amount) ?? 0n) % page !== 0n) {
         resources.invalid(field, `${amount} is not positive integer multiple of ${name}`, amount);
       }
     }
