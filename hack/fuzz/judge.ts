@@ -4,9 +4,6 @@ import { equalJson } from '../../src/api/equal.ts';
 import { isRecord } from '../../src/util/values.ts';
 import type { Answer, Target } from './targets.ts';
 
-/** Longest time that an input may take, in milliseconds of CPU. */
-export const LONGEST_MS = 250;
-
 /** Returns the inputs of a target that are kept: seeds, and those for which a parser was wrong. */
 export function corpusOf({ name, form }: Target): Buffer[] {
   const file = join(import.meta.dirname, 'corpus', `${name}.json`);

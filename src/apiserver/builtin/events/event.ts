@@ -48,7 +48,7 @@ export const EVENTS_EVENT: BuiltinKind = {
     }
     validateFinalizers(event.in('metadata'), stored.metadata.finalizers);
     const own = { group: 'events.k8s.io', kind: 'Event' };
-    event.errors.push(...validateKubeFinalizers(stored.metadata, own));
+    for (const error of validateKubeFinalizers(stored.metadata, own)) event.errors.push(error);
     if (!equalJson(event.value['series'], previous?.['series'])) validateSeries(event);
     if (previous) requireImmutable(event, previous);
     else validateNew(event);
