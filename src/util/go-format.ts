@@ -1,5 +1,6 @@
 import type { JsonObject } from './json-value.ts';
 import { setOwn } from './json-value.ts';
+import { NumberText } from './number-text.ts';
 import { isRecord } from './values.ts';
 
 /** Formats a number like Go's `%v`. */
@@ -13,7 +14,9 @@ export function goNumber(value: number): string {
 export function goJson(value: unknown): string {
   if (typeof value === 'string') return goText(value);
   if (Array.isArray(value)) return `[${value.map(goJson).join(',')}]`;
-  if (!isRecord(value)) return escapeHtml(JSON.stringify(value) ?? 'null');
+  if (!isRecord(value) || value instanceof NumberText) {
+    return escapeHtml(JSON.stringify(value) ?? 'null');
+  }
   const keys = Object.keys(value);
   // Keys of list items have one member, and an object can have a hundred thousand of them.
   if (keys.length > 1) keys.sort();
@@ -25,6 +28,7 @@ const ESCAPED = /[<>&\u2028\u2029]/;
 /** Returns a JSON value with sorted keys, as if Go had encoded and decoded it. */
 export function withSortedKeys(value: unknown): unknown {
   if (Array.isArray(value)) return value.map(withSortedKeys);
+  if (value instanceof NumberText) return value;
   if (!isRecord(value)) {
     const isEncoded = typeof value !== 'number' || Number.isFinite(value);
     return isEncoded ? (value ?? null) : null;

@@ -581,6 +581,12 @@ test('the first value of the wrong type is named by its Go type', async () => {
       { metadata: { name: 'a' }, spec: { renewTime: {} } },
       `${field} object into Go struct field LeaseSpec.spec.renewTime of type string`,
     ],
+    // Names of embedded structs are part of the path.
+    [
+      at('pods'),
+      ofPod({ containers: [{ ...container, livenessProbe: { httpGet: { port: true } } }] }),
+      `${field} bool into Go struct field HTTPGetAction.spec.containers.livenessProbe.ProbeHandler.httpGet.port of type int32`,
+    ],
     [
       leases,
       { metadata: { name: 'a' }, spec: { leaseDurationSeconds: {} } },
@@ -608,6 +614,34 @@ test('the first value of the wrong type is named by its Go type', async () => {
     (await patch({ metadata: { labels: 5 }, data: { a: 5 } })).body.message,
     /number into Go struct field Secret\.data of type \[\]uint8$/,
   );
+});
+
+test('a number with a fraction or an exponent is no integer, whatever its value', async () => {
+  const leases = `/apis/coordination.k8s.io/v1/namespaces/${space}/leases`;
+  const lease = (name: string, seconds: string) =>
+    `{"metadata":{"name":"${name}"},"spec":{"leaseDurationSeconds":${seconds}}}`;
+  await api.made(api.post(leases, JSON.parse(lease('number', '1'))));
+  const patch = `{"spec":{"leaseDurationSeconds":1.0}}`;
+  for (const number of ['1.0', '1e2', '0.0', '1e400', '9223372036854775808']) {
+    const reply = await api.post(leases, lease('refused', number));
+    assert.equal(reply.status, 400);
+    const why = `json: cannot unmarshal number ${number} into Go struct field LeaseSpec.spec.leaseDurationSeconds of type int32`;
+    assert.equal(reply.body.message.split(/: (.*)/s)[1], why);
+  }
+  const at = `${leases}/number`;
+  assert.equal((await api.send('PUT', at, lease('number', '1.0'))).status, 400);
+  assert.match(
+    (await api.patch(at, patch)).body.message,
+    /leaseDurationSeconds.*:1\.0}}": json: cannot unmarshal number 1\.0 /,
+  );
+  // The converter of strategic merge patches has numbers without their texts.
+  assert.equal((await api.patch(at, patch, STRATEGIC)).status, 200);
+  const data = '{"metadata":{"name":"number"},"revision":1,"data":{"a":[1.0]}}';
+  const revisions = `/apis/apps/v1/namespaces/${space}/controllerrevisions`;
+  assert.deepEqual((await api.made(api.post(revisions, data))).data, { a: [1] });
+  const quota = '{"metadata":{"name":"number"},"spec":{"hard":{"pods":1e1}}}';
+  const quotas = `/api/v1/namespaces/${space}/resourcequotas`;
+  assert.equal((await api.made(api.post(quotas, quota))).spec.hard.pods, '10');
 });
 
 test('a built-in kind without its apiVersion has no name after a patch', async () => {

@@ -1,4 +1,5 @@
 import { goQuote } from '../../util/go-quote.ts';
+import { NumberText } from '../../util/number-text.ts';
 import { utf8Bytes } from '../../util/bytes.ts';
 
 /**
@@ -37,6 +38,7 @@ export function inspectJson(text: string, unknown: readonly string[] = []): Json
 export function goTypeOf(value: unknown): string {
   if (value === null) return 'null';
   if (Array.isArray(value)) return 'array';
+  if (value instanceof NumberText) return 'number';
   return typeof value === 'boolean' ? 'bool' : typeof value;
 }
 

@@ -67,7 +67,9 @@ export const STRATEGIC_PATCH = 'application/strategic-merge-patch+json';
 
 export async function patch(call: Call): Promise<Answer> {
   if (isApplyPatch(contentType(call.request))) return apply(call);
-  const sent = readJsonPatch(call.request);
+  const { definition, request } = call;
+  const keepsTexts = !definition.custom && contentType(request) !== STRATEGIC_PATCH;
+  const sent = readJsonPatch(request, keepsTexts);
   return updateObject(call, async (live) => {
     await pause(call, live);
     const patched = await patchedBody(call, sent, live);

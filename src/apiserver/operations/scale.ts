@@ -83,7 +83,7 @@ export async function updateScale(call: Call): Promise<Answer> {
 
 export async function patchScale(call: Call): Promise<Answer> {
   const isApply = isApplyPatch(contentType(call.request));
-  const sent = isApply ? readApplyPatch(call.request) : readJsonPatch(call.request);
+  const sent = isApply ? readApplyPatch(call.request) : readJsonPatch(call.request, true);
   return guaranteedUpdate(call, async (stored) => {
     const present = presentScale(call, toRequestedVersion(stored, call.definition));
     const next = isApply

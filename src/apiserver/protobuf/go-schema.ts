@@ -49,6 +49,11 @@ const QUANTITY_SCHEMA: JsonSchema = {
   oneOf: [{ type: 'string', format: QUANTITY }, { type: 'number' }],
 };
 
+const INT_OR_STRING_SCHEMA: JsonSchema = {
+  format: 'int-or-string',
+  oneOf: [{ type: 'integer', format: 'int32' }, { type: 'string' }],
+};
+
 const ANY_JSON: JsonSchema = {
   'x-kubernetes-preserve-unknown-fields': true,
   'x-kubernetes-map-type': 'atomic',
@@ -108,6 +113,7 @@ function copy(
   copies: Copies,
 ): JsonSchema {
   if (message?.name === QUANTITY) return QUANTITY_SCHEMA;
+  if (message?.name === 'intstr.IntOrString') return INT_OR_STRING_SCHEMA;
   if (message && ANY.has(message.name)) return ANY_JSON;
   if (message?.name === TIME || message?.name === MICRO_TIME) {
     // A pointer may refer to the zero time, which is null.
@@ -140,8 +146,10 @@ function isRequired({ required = [] }: JsonSchema, name: string): boolean {
   return required.includes(name) && name !== 'value';
 }
 
-/** Undefined for types with their own JSON, and for bytes, whose zero value is null. */
-function zeroOf({ type, properties, format }: JsonSchema, field: MessageField): unknown {
+/** Undefined for most types with their own JSON, and for bytes, whose zero value is null. */
+function zeroOf(schema: JsonSchema, field: MessageField): unknown {
+  if (schema === INT_OR_STRING_SCHEMA) return 0;
+  const { type, properties, format } = schema;
   switch (field.type) {
     case 'string':
       return format === undefined && type === 'string' ? '' : undefined;

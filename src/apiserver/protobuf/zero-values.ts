@@ -77,7 +77,10 @@ function inlined(object: JsonObject, type: MessageField['type']): JsonObject {
 /** A value that is no pointer, where null is Go's zero value. */
 function elementOf(value: unknown, { type, goType }: MessageField): unknown {
   if (value === null && type === 'string') return '';
-  if (typeof type === 'object' && type.message === QUANTITY && value === null) return '0';
+  if (typeof type === 'object' && value === null) {
+    if (type.message === QUANTITY) return '0';
+    if (type.message === 'intstr.IntOrString') return 0;
+  }
   // As upstream, which rounds the amounts of resources when it sets defaults.
   if (goType?.endsWith('ResourceList') && isAmount(value)) {
     return resourceQuantity(String(value)) ?? value;

@@ -11,6 +11,7 @@ import { isRecord } from '../../util/values.ts';
 import { toHex, utf8Bytes, utf8Length } from '../../util/bytes.ts';
 import type { StatusError } from '../objects/status-error.ts';
 import { badRequest, tooLarge, unsupportedMediaType } from '../objects/status-error.ts';
+import { parseWithNumberTexts } from '../../util/number-text.ts';
 import { parseYaml } from '../json/yaml-text.ts';
 
 /** Maximum body size of a request, in bytes. */
@@ -117,7 +118,11 @@ export function readObject(request: HttpRequest, expected: ExpectedKind): Record
   const toError = (why: string) => unrecognized(expected, why, text);
   const value = bounded(() =>
     type === 'application/json'
-      ? jsonOf(text, (why) => toError(`couldn't get version/kind; json parse error: ${why}`))
+      ? jsonOf(
+          text,
+          (why) => toError(`couldn't get version/kind; json parse error: ${why}`),
+          expected.custom ? JSON.parse : parseWithNumberTexts,
+        )
       : // As upstream, whose decoder reports the first problem of the JSON that it has converted.
         withSortedKeys(yamlOf(request, yamlError(request, expected))),
   );
@@ -141,11 +146,13 @@ export function readObject(request: HttpRequest, expected: ExpectedKind): Record
 /**
  * Parses the body of a JSON patch or a merge patch.
  *
+ * @param keepsTexts of numbers, as a patch of the JSON of an object does
  * @throws {StatusError} 400 if it is malformed, 413 if it is too large
  */
-export function readJsonPatch(request: HttpRequest): unknown {
+export function readJsonPatch(request: HttpRequest, keepsTexts: boolean): unknown {
   const toError = () => badRequest('invalid JSON patch');
-  return bounded(() => jsonOf(bodyText(request), toError));
+  const parse = keepsTexts ? parseWithNumberTexts : JSON.parse;
+  return bounded(() => jsonOf(bodyText(request), toError, parse));
 }
 
 /** Parses the body of an apply patch: YAML, of which JSON is a subset. */
@@ -262,10 +269,10 @@ function endOfString(text: string, start: number): number {
   return text.length;
 }
 
-function jsonOf(text: string, toError: ToError): unknown {
+function jsonOf(text: string, toError: ToError, parse: (text: string) => unknown): unknown {
   requireNarrow(text);
   try {
-    return shallow(JSON.parse(withoutLoneSurrogates(text)));
+    return shallow(parse(withoutLoneSurrogates(text)));
   } catch (cause) {
     if (!(cause instanceof SyntaxError)) throw cause;
     throw toError(inspectJson(text).problem ?? cause.message);

@@ -5,6 +5,7 @@ import { NOT_A_QUANTITY, quantityProblem } from '../../api/quantity.ts';
 import { goNumber } from '../../util/go-format.ts';
 import { isRecord } from '../../util/values.ts';
 import { goTypeOf } from '../json/go-json.ts';
+import { NumberText } from '../../util/number-text.ts';
 import { MICRO_TIME, QUANTITY, TIME } from '../../api/formats.ts';
 import { parseGoTime } from '../../api/go-time.ts';
 import type { JsonSchema } from '../../api/json-schema.ts';
@@ -29,9 +30,14 @@ export function unmarshalProblem(error: FieldError, object: unknown, kind: GoKin
   const problem = textProblem(error, value);
   if (problem !== undefined) return problem;
   if (type === QUANTITY) return NOT_A_QUANTITY;
-  const isNumber = typeof value === 'number' && /^int\d/.test(type);
-  const found = isNumber ? `number ${goNumber(value)}` : goTypeOf(value);
+  const isInteger = /^int\d/.test(type);
+  const found = isInteger ? numberOf(value) : goTypeOf(value);
   return `json: cannot unmarshal ${found} into Go struct field ${[struct, ...path].join('.')} of type ${type}`;
+}
+
+function numberOf(value: unknown): string {
+  if (value instanceof NumberText) return `number ${value.text}`;
+  return typeof value === 'number' ? `number ${goNumber(value)}` : goTypeOf(value);
 }
 
 const TIME_LAYOUTS = [
@@ -75,13 +81,19 @@ function structOf({ type }: MessageField): Struct | undefined {
   return { name: type.message.split('.').at(-1) ?? '', type: messageTypeOf(type.message) };
 }
 
+interface FoundField {
+  readonly field: MessageField;
+  /** Names of the structs that are embedded between the message and the field. */
+  readonly embedded: readonly string[];
+}
+
 /** Returns the field of a message, or of a message whose members are inlined. */
-function fieldOf({ fields }: MessageType, name: string): MessageField | undefined {
+function findField({ fields }: MessageType, name: string): FoundField | undefined {
   for (const field of fields.values()) {
-    if (field.name === name) return field;
-    const inlined = field.name === undefined ? structOf(field)?.type : undefined;
-    const found = inlined && fieldOf(inlined, name);
-    if (found) return found;
+    if (field.name === name) return { field, embedded: [] };
+    const inlined = field.name === undefined ? structOf(field) : undefined;
+    const found = inlined?.type && findField(inlined.type, name);
+    if (found) return { ...found, embedded: [inlined.name, ...found.embedded] };
   }
   return undefined;
 }
@@ -169,8 +181,9 @@ function mismatchOf(
     const values = valuesOf(at);
     if (property) {
       if (field) struct = structOf(field) ?? struct;
-      field = struct.type && fieldOf(struct.type, name);
-      path.push(name);
+      const found = struct.type && findField(struct.type, name);
+      field = found?.field;
+      for (const step of [...(found?.embedded ?? []), name]) path.push(step);
       enter(indices, property, isRecord(value) ? own(value, name) : undefined);
       rest = rest.slice(step.length + 1);
     } else if (values && isRecord(value)) {
@@ -223,7 +236,7 @@ function goType(schema: JsonSchema): string {
       return values ? `map[string]${goType(values)}` : 'struct';
     }
     default:
-      if (schema.oneOf) return QUANTITY;
+      if (schema.oneOf) return schema.format === 'int-or-string' ? 'int32' : QUANTITY;
       return schema.format === 'byte' ? '[]uint8' : (schema.type ?? 'interface {}');
   }
 }

@@ -1,6 +1,8 @@
 import type { JsonSchema } from '../../api/json-schema.ts';
 import { declaredField } from '../../api/json-schema.ts';
 import { CopyOnWrite, mapItems, requireDepth, setOwn } from '../../util/json-value.ts';
+import { QUANTITY } from '../../api/formats.ts';
+import { NumberText, withoutNumberTexts } from '../../util/number-text.ts';
 import { isRecord } from '../../util/values.ts';
 import type { JsonObject } from '../../util/json-value.ts';
 
@@ -102,6 +104,15 @@ function below(path: string, key: string): string {
   return path ? `${path}.${key}` : key;
 }
 
+/** Returns a number as Go decodes it to the type of a schema; itself if Go does not. */
+function decodedNumber(
+  value: NumberText,
+  { type, oneOf }: JsonSchema,
+): string | number | NumberText {
+  if (type === 'number') return Number(value);
+  return oneOf?.some(({ format }) => format === QUANTITY) ? value.text : value;
+}
+
 class Pruning {
   readonly dropped: string[] = [];
   readonly #metadata: JsonSchema | undefined;
@@ -116,6 +127,7 @@ class Pruning {
   /** @param schema undefined if no field is declared */
   value(value: unknown, schema: JsonSchema | undefined, path: string): unknown {
     if (typeof value !== 'object' || value === null) return value;
+    if (value instanceof NumberText) return decodedNumber(value, schema ?? {});
     requireDepth(++this.#depth);
     const pruned = isRecord(value)
       ? this.object(value, schema, path)
@@ -152,8 +164,13 @@ class Pruning {
         continue;
       }
       const isLeaf = typeof value !== 'object' || value === null;
-      let left =
-        isLeaf || action === 'keep' ? value : this.value(value, action.schema, below(path, key));
+      let left = value;
+      if (!isLeaf) {
+        left =
+          action === 'keep'
+            ? withoutNumberTexts(value)
+            : this.value(value, action.schema, below(path, key));
+      }
       if (action !== 'keep' && action.schema === this.#metadata && isRecord(left)) {
         left = this.#decoded(left);
       }
