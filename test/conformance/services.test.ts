@@ -192,6 +192,12 @@ test('a LoadBalancer with local traffic has a port for health checks, which it k
   assert.match(wrong.body.message, /may only be set when `type` is 'LoadBalancer'/);
 });
 
+test('a Service with external addresses has a policy for external traffic', async () => {
+  const spec = { ports: [{ port: 80 }], externalIPs: ['192.0.2.1'] };
+  const service = await api.made(api.post(path, { metadata: { name: 'external-ips' }, spec }));
+  assert.equal(service.spec.externalTrafficPolicy, 'Cluster');
+});
+
 test('a LoadBalancer has no node ports if it asks for none', async () => {
   const spec = {
     type: 'LoadBalancer',

@@ -644,6 +644,49 @@ test('a number with a fraction or an exponent is no integer, whatever its value'
   assert.equal((await api.made(api.post(quotas, quota))).spec.hard.pods, '10');
 });
 
+test('a list is null when it is read if it was empty and Go does not omit it', async () => {
+  const slices = `/apis/discovery.k8s.io/v1/namespaces/${space}/endpointslices`;
+  const slice = { metadata: { name: 'lists' }, addressType: 'IPv4', endpoints: [], ports: [] };
+  const { endpoints, ports, metadata } = await api.made(api.post(slices, slice));
+  assert.deepEqual([endpoints, ports], [null, null]);
+  // The client owns the list that it has sent.
+  assert.deepEqual(Object.keys(metadata.managedFields[0].fieldsV1), [
+    'f:addressType',
+    'f:endpoints',
+    'f:ports',
+  ]);
+  const nodes = '/apis/storage.k8s.io/v1/csinodes';
+  for (const drivers of [[], null]) {
+    const reply = await api.post(`${nodes}?dryRun=All`, {
+      metadata: { name: 'lists' },
+      spec: { drivers },
+    });
+    assert.deepEqual(reply.body.spec, { drivers: null });
+  }
+  const template = { spec: { ...pod('a').spec, restartPolicy: 'Never' } };
+  const job = { metadata: { name: 'lists' }, spec: { template, podFailurePolicy: {} } };
+  const jobs = `/apis/batch/v1/namespaces/${space}/jobs`;
+  assert.deepEqual((await api.made(api.post(jobs, job))).spec.podFailurePolicy, { rules: null });
+});
+
+test('an item that is null has the zero value of its type', async () => {
+  const roles = '/apis/rbac.authorization.k8s.io/v1/clusterroles';
+  const role = {
+    metadata: { name: `${space}-null` },
+    aggregationRule: { clusterRoleSelectors: [null] },
+  };
+  const { aggregationRule } = await api.made(api.post(roles, role));
+  assert.deepEqual(aggregationRule, { clusterRoleSelectors: [{}] });
+  await api.made(api.delete(`${roles}/${space}-null`));
+  const port = { httpGet: { port: null } };
+  const spec = { containers: [{ name: 'a', image: 'a', livenessProbe: port }] };
+  const reply = await api.post(`/api/v1/namespaces/${space}/pods`, {
+    metadata: { name: 'null' },
+    spec,
+  });
+  assert.match(reply.body.message, /httpGet\.port: Invalid value: 0: must be between 1 and 65535/);
+});
+
 test('a built-in kind without its apiVersion has no name after a patch', async () => {
   const unnamed = {
     code: 400,

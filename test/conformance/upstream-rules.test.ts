@@ -1262,12 +1262,24 @@ test('the selectors of an aggregated ClusterRole are label selectors', async () 
   );
 });
 
-test('a budget has any name, and the type of a limit is a qualified name', async () => {
+test('a budget has any name and a label selector, and the type of a limit is a qualified name', async () => {
   const space = await api.namespace();
   await refuses(
     `/apis/policy/v1/namespaces/${space}/poddisruptionbudgets`,
     [[{ name: 'Upper' }], [{ name: 'a/b' }, 'metadata.name Invalid']],
     (metadata) => ({ metadata, spec: { minAvailable: 1 } }),
+  );
+  await refuses(
+    `/apis/policy/v1/namespaces/${space}/poddisruptionbudgets`,
+    [
+      [{ matchLabels: { a: 'b' } }],
+      [{ matchLabels: { 'a b': 'c' } }, 'spec.selector.matchLabels Invalid'],
+      [
+        { matchExpressions: [{ key: 'a', operator: 'In' }] },
+        'spec.selector.matchExpressions[0].values Required',
+      ],
+    ],
+    (selector) => ({ metadata: { name: 'a' }, spec: { selector } }),
   );
   const at = 'spec.limits[0].type';
   await refuses(

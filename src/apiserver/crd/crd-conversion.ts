@@ -10,6 +10,8 @@ import type {
 } from '../objects/resource-definition.ts';
 import type { JsonSchema } from '../../api/json-schema.ts';
 import type { JsonObject } from '../../util/json-value.ts';
+import { messageOfKind } from '../protobuf/protobuf-body.ts';
+import { withoutEmptyLists } from '../protobuf/zero-values.ts';
 import { applyDefaults } from '../schema/defaulting.ts';
 import { prune } from '../schema/pruning.ts';
 import { StatusError } from '../objects/status-error.ts';
@@ -57,7 +59,7 @@ export class CrdConverter {
    */
   async toStorage(object: ApiObject, definition: ResourceDefinition): Promise<ApiObject> {
     const { storageVersion, versionSchemas } = definition;
-    if (storageVersion === undefined) return object;
+    if (storageVersion === undefined) return storedInProtobuf(object, definition);
     const version = apiVersionOf(definition, storageVersion);
     if (object.apiVersion === version) return object;
     const schema = versionSchemas?.[storageVersion];
@@ -213,4 +215,18 @@ const IDENTITY = [
 function pruneObject(object: ApiObject, schema: JsonSchema | undefined): ApiObject {
   if (schema) prune(object, schema);
   return object;
+}
+
+/** The groups of servers that store JSON. */
+const STORED_AS_JSON: ReadonlySet<string> = new Set([
+  'apiextensions.k8s.io',
+  'apiregistration.k8s.io',
+]);
+
+/** Returns an object of a built-in kind as it is read from storage. */
+function storedInProtobuf(object: ApiObject, definition: ResourceDefinition): ApiObject {
+  const message = messageOfKind(definition);
+  if (!message || STORED_AS_JSON.has(definition.group)) return object;
+  const { apiVersion, kind, metadata, ...members } = object;
+  return { apiVersion, kind, metadata, ...withoutEmptyLists(members, message) };
 }

@@ -1,4 +1,5 @@
 import { canonicalQuantity, resourceQuantity } from '../../api/quantity.ts';
+import { oncePerObject } from '../../util/memo.ts';
 import { isRecord } from '../../util/values.ts';
 import type { JsonObject } from '../../util/json-value.ts';
 import { MICRO_TIME, QUANTITY, TIME, hasFormat } from '../../api/formats.ts';
@@ -36,6 +37,38 @@ export function withoutZeroValues(object: JsonObject, type: MessageType): JsonOb
   }
   return draft.value;
 }
+
+/**
+ * Returns an object as it is read from a storage of protobuf, which has no empty lists: Go omits them from JSON, or
+ * writes null. Returns `object` itself if nothing changes.
+ */
+export function withoutEmptyLists(object: JsonObject, type: MessageType): JsonObject {
+  let draft = new CopyOnWrite(object);
+  for (const { name, type: member } of fieldsWithLists(type)) {
+    const message = typeof member === 'string' ? undefined : messageTypeOf(member.message);
+    const inside = (value: unknown) =>
+      message && isRecord(value) ? withoutEmptyLists(value, message) : value;
+    if (name === undefined) {
+      draft = new CopyOnWrite(message ? withoutEmptyLists(draft.value, message) : draft.value);
+      continue;
+    }
+    const value = own(draft.value, name);
+    if (value === undefined) continue;
+    if (!Array.isArray(value)) draft.set(name, inside(value));
+    else draft.set(name, value.length === 0 ? null : mapItems(value, inside));
+  }
+  return draft.value;
+}
+
+/** The fields that are lists which Go does not omit, or that have such fields. */
+const fieldsWithLists = oncePerObject((type: MessageType): readonly MessageField[] =>
+  [...type.fields.values()].filter(({ label, optional, type: member }) => {
+    if (label === 'list' && !optional) return true;
+    if (label === 'map' || typeof member === 'string' || CUSTOM_JSON.has(member.message))
+      return false;
+    return fieldsWithLists(messageTypeOf(member.message)).length > 0;
+  }),
+);
 
 /** The zero values of scalars. A value of another type is left to validation. */
 const ZEROS = { string: '', bytes: '', json: '', bool: false, int32: 0, int64: 0, double: 0 };
@@ -77,15 +110,19 @@ function inlined(object: JsonObject, type: MessageField['type']): JsonObject {
 /** A value that is no pointer, where null is Go's zero value. */
 function elementOf(value: unknown, { type, goType }: MessageField): unknown {
   if (value === null && type === 'string') return '';
-  if (typeof type === 'object' && value === null) {
-    if (type.message === QUANTITY) return '0';
-    if (type.message === 'intstr.IntOrString') return 0;
-  }
+  if (typeof type === 'object' && value === null) return zeroOf(type.message);
   // As upstream, which rounds the amounts of resources when it sets defaults.
   if (goType?.endsWith('ResourceList') && isAmount(value)) {
     return resourceQuantity(String(value)) ?? value;
   }
   return valueOf(value, type);
+}
+
+/** The zero value of a message, in JSON. */
+function zeroOf(message: string): unknown {
+  if (message === QUANTITY) return '0';
+  if (message === 'intstr.IntOrString') return 0;
+  return CUSTOM_JSON.has(message) ? null : {};
 }
 
 function valueOf(value: unknown, type: MessageField['type']): unknown {

@@ -121,8 +121,6 @@ function validateUrl(client: CheckedObject, url: string): void {
 function validateVersions(webhook: CheckedObject): void {
   const field = 'admissionReviewVersions';
   const versions = webhook.list(field);
-  // A missing list is reported by the schema.
-  if (!webhook.has(field)) return;
   for (const [index, version] of versions.map(String).entries()) {
     if (versions.indexOf(version) < index) {
       webhook.invalid(`${field}[${index}]`, 'duplicate version', version);

@@ -26,6 +26,7 @@ export const JOB: BuiltinKind = {
     'spec.completionMode': 'NonIndexed',
     'spec.suspend': false,
     'spec.manualSelector': false,
+    'spec.podFailurePolicy.rules': null,
   },
   hooks: {
     applyDefaults: (job) => applyJobDefaults(objectIn(job, 'spec') ?? {}),

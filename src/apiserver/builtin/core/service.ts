@@ -75,9 +75,7 @@ function applyDefaults(service: ApiObject): void {
     }
   }
   const type = textIn(spec, 'type');
-  if (type === 'NodePort' || type === 'LoadBalancer') {
-    setDefault(spec, 'externalTrafficPolicy', 'Cluster');
-  }
+  if (isExternallyAccessible(spec)) setDefault(spec, 'externalTrafficPolicy', 'Cluster');
   if (type !== 'ExternalName') setDefault(spec, 'internalTrafficPolicy', 'Cluster');
   if (type !== 'LoadBalancer') return;
   setDefault(spec, 'allocateLoadBalancerNodePorts', true);

@@ -84,7 +84,7 @@ function validateSlice(slice: CheckedObject, previous: StoredObject | undefined)
   if (!slice.requireAtMost('endpoints', 1000)) return;
   for (const endpoint of slice.items('endpoints')) {
     const addresses = endpoint.list('addresses').map(String);
-    if (addresses.length === 0) endpoint.required('addresses', 'must contain at least 1 address');
+    if (addresses.length === 0) endpoint.required('addresses');
     endpoint.requireAtMost('addresses', 100);
     for (const [index, address] of addresses.entries()) {
       const field = `addresses[${index}]`;

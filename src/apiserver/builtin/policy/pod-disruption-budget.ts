@@ -1,8 +1,8 @@
 import { Verbatim } from '../../../api/field-error.ts';
 import { columns, field, numeric } from '../../table/column.ts';
-import { requireOperators } from '../pods/template-validation.ts';
 import { amountIn, requireAmount } from '../pods/workload.ts';
 import type { BuiltinKind } from '../shared/builtin-kind.ts';
+import { validateLabelSelector } from '../shared/label-selector-validation.ts';
 import { validateConditions } from '../shared/status-validation.ts';
 
 export const POD_DISRUPTION_BUDGET: BuiltinKind = {
@@ -23,7 +23,7 @@ export const POD_DISRUPTION_BUDGET: BuiltinKind = {
         spec.invalid(field, 'must not be greater than 100%');
       }
     }
-    requireOperators(spec.in('selector'));
+    validateLabelSelector(spec.get('selector'));
     spec.requireSupported('unhealthyPodEvictionPolicy', POLICIES);
     const status = budget.in('status');
     validateConditions(status);

@@ -15,7 +15,7 @@ export const CSI_NODE: BuiltinKind = {
   ...STATUS_ONLY,
   returnsDeleted: true,
   unconditionalUpdate: false,
-  defaults: { 'spec.drivers': [] },
+  defaults: { 'spec.drivers': null },
   validate: validateNode,
   columns: columns(count('Drivers', 'spec.drivers')),
 };
