@@ -4,10 +4,13 @@ import type {
   Expression,
   Fold,
   ListExpression,
+  MapEntry,
   MapExpression,
   Select,
 } from './expression.ts';
 import { overloadsOf } from './functions.ts';
+import type { Message } from './messages.ts';
+import { messageNamed } from './messages.ts';
 import type { TypeProblem } from './literal-problems.ts';
 import { literalProblems, memberProblems } from './literal-problems.ts';
 import type { Overload } from './values/overload.ts';
@@ -263,6 +266,8 @@ class Checker {
 
   /** The fields of objects have any type. */
   #construction({ at, name, fields }: Construction): CelType {
+    const message = messageNamed(name);
+    if (message) return this.#message(message, fields);
     const isPatch = name === 'JSONPatch';
     if (!this.#constructs || !(isPatch || CONSTRUCTED.test(name))) {
       return this.#undeclared(at, name);
@@ -277,6 +282,25 @@ class Checker {
       }
     }
     return { kind: 'opaque', name };
+  }
+
+  #message({ type, fields }: Message, entries: readonly MapEntry[]): CelType {
+    for (const { key, value, isOptional } of entries) {
+      const actual = this.#memberType(value, isOptional);
+      const name = key.kind === 'literal' && typeof key.value === 'string' ? key.value : '';
+      const expected = fields.get(name);
+      // The colon after the field: the parser quotes its name.
+      const at = key.at + name.length + 2;
+      if (!expected) this.#fail(at, `undefined field '${name}'`);
+      else if (!this.#assign(expected, actual)) {
+        const types = [expected, actual].map((each) => `'${formatType(each)}'`);
+        this.#fail(
+          at,
+          `expected type of field '${name}' is ${types[0]} but provided type is ${types[1]}`,
+        );
+      }
+    }
+    return type;
   }
 
   #fold(fold: Fold): CelType {

@@ -9,6 +9,7 @@ import type {
   Logical,
   Select,
 } from './expression.ts';
+import { messageNamed } from './messages.ts';
 import { typeNameIn, typeOfName } from './type-names.ts';
 import { found } from './functions/optionals.ts';
 import { noSuchKey } from './functions/operators.ts';
@@ -103,7 +104,13 @@ class Compiler {
         return this.#entries(expression.entries, () => new LiteralMap(), MAP_COST);
       case 'construction': {
         const { name, fields } = expression;
-        return this.#entries(fields, () => new Constructed(name), OBJECT_COST);
+        const step = this.#entries(fields, () => new Constructed(name), OBJECT_COST);
+        const message = messageNamed(name);
+        if (!message) return step;
+        return (frame, meter) => {
+          const result = step(frame, meter);
+          return result instanceof Constructed ? message.value(result) : result;
+        };
       }
       case 'fold':
         return this.#fold(expression);
@@ -133,7 +140,7 @@ class Compiler {
 
   /** As upstream, any variable whose value is a type is the name of that type. */
   #typeName(name: string): Step {
-    if (!typeOfName(name)) {
+    if (!(messageNamed(name)?.isTypeOfValues ?? typeOfName(name))) {
       this.failure ??= new EvaluationError(`reference to undefined type: ${name}`);
     }
     const value = new TypeValue(name);

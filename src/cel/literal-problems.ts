@@ -4,7 +4,7 @@ import { clauseProblem, clausesOf } from './functions/text-format.ts';
 import { parseDuration } from '../util/go-duration.ts';
 import { parseTimestamp } from './values/time.ts';
 import type { CelType } from './values/type.ts';
-import { formatType } from './values/type.ts';
+import { formatType, unwrapped } from './values/type.ts';
 
 /** An error at an offset of an expression. */
 export interface TypeProblem {
@@ -52,7 +52,7 @@ function differences(
 ): TypeProblem[] {
   const types = members.map(({ member, isOptional }) => {
     const type = typeOf(member);
-    return formatType(isOptional && type.kind === 'optional' ? type.item : type);
+    return formatType(unwrapped(isOptional && type.kind === 'optional' ? type.item : type));
   });
   const [expected] = types;
   return members.flatMap(({ member: { at } }, index) =>

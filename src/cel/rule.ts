@@ -155,6 +155,12 @@ export const ruleTree: (schema: JsonSchema) => RuleNode | undefined = oncePerObj
   hasRules(schema) ? nodeOf(schema, declare(schema, true), true) : undefined,
 );
 
+/** Returns the rules of a value that is no custom resource, or undefined if it has none. */
+export function ruleTreeOfValue(schema: JsonSchema): RuleNode | undefined {
+  const isResource = isEmbedded(schema);
+  return nodeOf(schema, declare(schema, isResource), isResource);
+}
+
 function nodeOf(
   schema: JsonSchema,
   declared: Declared | undefined,

@@ -1,16 +1,15 @@
 import type { Expression } from './expression.ts';
 import { dottedName } from './expression.ts';
+import { messageNamed } from './messages.ts';
 import type { CelType } from './values/type.ts';
 import {
   BOOL,
   BYTES,
   DOUBLE,
-  DURATION,
   DYN,
   INT,
   NULL,
   STRING,
-  TIMESTAMP,
   UINT,
   listOf,
   mapOf,
@@ -19,7 +18,7 @@ import {
 } from './values/type.ts';
 
 /** Types by the names that expressions compare `type(x)` with. */
-const TYPES: ReadonlyMap<string, CelType> = new Map([
+const TYPES: ReadonlyMap<string, CelType> = new Map<string, CelType>([
   ['bool', BOOL],
   ['bytes', BYTES],
   ['double', DOUBLE],
@@ -31,8 +30,6 @@ const TYPES: ReadonlyMap<string, CelType> = new Map([
   ['string', STRING],
   ['type', { kind: 'opaque', name: 'type' }],
   ['uint', UINT],
-  ['google.protobuf.Duration', DURATION],
-  ['google.protobuf.Timestamp', TIMESTAMP],
   ['net.CIDR', { kind: 'opaque', name: 'net.CIDR' }],
   ['net.IP', { kind: 'opaque', name: 'net.IP' }],
 ]);
@@ -40,11 +37,11 @@ const TYPES: ReadonlyMap<string, CelType> = new Map([
 /** Returns the name of a type that the expression is, or undefined. A variable can hide it. */
 export function typeNameIn(expression: Expression): string | undefined {
   const name = dottedName(expression);
-  return name !== undefined && TYPES.has(name) ? name : undefined;
+  return name !== undefined && typeOfName(name) ? name : undefined;
 }
 
 /** Returns the type of the name of a type: `type(int)` of `int`. */
 export function typeOfName(name: string): CelType | undefined {
-  const type = TYPES.get(name);
+  const type = TYPES.get(name) ?? messageNamed(name)?.type;
   return type && typeOf(type);
 }

@@ -7,7 +7,7 @@ import { own, requireDepth } from '../util/json-value.ts';
 import { isRecord } from '../util/values.ts';
 import { CostExceeded, CostMeter } from './values/overload.ts';
 import type { Rule, RuleNode } from './rule.ts';
-import { ruleTree } from './rule.ts';
+import { ruleTree, ruleTreeOfValue } from './rule.ts';
 import { withTypeAndName } from './schema-type.ts';
 import { toValue } from './schema-value.ts';
 import type { Result, Value } from './values/value.ts';
@@ -47,6 +47,20 @@ export function validateRules(
   const current = previous === undefined ? undefined : new Correlation(object, previous, schema);
   const history = { current, parent: undefined };
   validation.visit(tree, { value: object, before: previous, path: '', history, depth: 0 });
+  return validation.errors;
+}
+
+/** Validates a valid default by the rules of its schema, which has this path. */
+export function validateDefault(
+  value: unknown,
+  schema: JsonSchema,
+  path: string,
+): readonly FieldError[] {
+  const tree = ruleTreeOfValue(schema);
+  if (!tree) return [];
+  const validation = new Validation();
+  const history = { current: undefined, parent: undefined };
+  validation.visit(tree, { value, before: undefined, path, history, depth: 0 });
   return validation.errors;
 }
 

@@ -260,6 +260,13 @@ const TRUE = [
   '!format.uuid().validate("123e4567-e89b-12d3-a456-426614174000").hasValue() && format.date().validate("x").value() == ["invalid date"]',
   'semver("1.2.3").isLessThan(semver("1.10.0")) && semver("1.0.0-rc.1").compareTo(semver("1.0.0")) == -1 && !isSemver("v1.0.0")',
   String.raw`.self.count == self.count && r"\" == "\\" && br'\n' == b"\\n" && .5 == 0.5 && -.5 < 0.0`,
+  // Messages of protobuf
+  'google.protobuf.Duration{seconds: 5, nanos: 7}.getMilliseconds() == 5000 && google.protobuf.Timestamp{seconds: 60} == timestamp("1970-01-01T00:01:00Z")',
+  'google.protobuf.Int32Value{value: self.count} + 1 == 4 && google.protobuf.StringValue{} == "" && google.protobuf.BoolValue{} != null && type(google.protobuf.UInt64Value{}) == uint',
+  '[google.protobuf.Int64Value{value: 1}, 2] == [1, 2] && google.protobuf.FloatValue{value: 0.1} != 0.1 && google.protobuf.Int32Value{?value: optional.none()} == 0',
+  'google.protobuf.Struct{fields: {"a": 1}} == {"a": 1.0} && !has(google.protobuf.Struct{}.a) && google.protobuf.ListValue{values: [1, 2]}[1] == 2.0',
+  'google.protobuf.Value{} == null && google.protobuf.Value{list_value: [1.0]} == [1.0] && google.protobuf.Value{string_value: "a", number_value: 1.0} == 1.0',
+  'type(duration("1s")) == google.protobuf.Duration && type(google.protobuf.Empty{}) == google.protobuf.Empty',
   'isSemver("v1.0", true) && semver("v01.1", true).minor() == 1 && semver("1.2.3").major() == 1 && semver("1.2.3").patch() == 3',
 ];
 
@@ -439,10 +446,39 @@ const COMPILE: readonly (readonly [rule: string, problem: string])[] = [
     `ERROR: <input>:1:1: undeclared reference to 'jsonpatch' (in container '')\n | jsonpatch.escapeKey("a") == "a"\n | ^\nERROR: <input>:1:20: undeclared reference to 'escapeKey' (in container '')\n | jsonpatch.escapeKey("a") == "a"\n | ...................^`,
   ],
   [
+    'google.protobuf.Duration{second: 5} == duration("5s")',
+    `ERROR: <input>:1:32: undefined field 'second'\n | google.protobuf.Duration{second: 5} == duration("5s")\n | ...............................^`,
+  ],
+  [
+    'google.protobuf.Int32Value{value: "a"} == 1',
+    `ERROR: <input>:1:33: expected type of field 'value' is 'int' but provided type is 'string'\n | google.protobuf.Int32Value{value: "a"} == 1\n | ................................^`,
+  ],
+  [
     'self.count.foo == 1',
     `ERROR: <input>:1:11: type 'int' does not support field selection\n | self.count.foo == 1\n | ..........^`,
   ],
 ];
+
+test('a default is valid by the rules of its schema', BEFORE_1_35, async () => {
+  const count = { type: 'integer', 'x-kubernetes-validations': [{ rule: 'self > 1' }] };
+  const withDefault = (value: number) =>
+    ruled('defaults', {
+      type: 'object',
+      default: { count: value },
+      properties: { count },
+      'x-kubernetes-validations': [{ rule: 'self.count != 3' }],
+    });
+  const path = 'spec.validation.openAPIV3Schema.properties[spec].default';
+  for (const [value, causes] of [
+    [2, undefined],
+    [1, [`${path}.count: Invalid value: 1: failed rule: self > 1`]],
+    [3, [`${path}: Invalid value: failed rule: self.count != 3`]],
+  ] as const) {
+    const reply = await api.post(`${CRDS}?dryRun=All`, withDefault(value));
+    if (causes) assert.deepEqual(causesOf(reply), causes);
+    else assert.equal(reply.status, 201, reply.text);
+  }
+});
 
 test('a rule that does not compile is rejected with its CRD', async () => {
   const rules = COMPILE.map(([rule]) => ({ rule }));
@@ -484,6 +520,7 @@ test('a rule with a conversion of a constant that fails is rejected with its CRD
     ['true || int(uint(-1)) == 1', 'unsigned integer overflow'],
     ["bool('x')", "type conversion error from 'string' to 'bool'"],
     ['int(1e30) == 1', 'integer overflow'],
+    ['type(1) == google.protobuf.Any', 'reference to undefined type: google.protobuf.Any'],
     ["string(b'\\xff') == ''", 'invalid UTF-8 in bytes, cannot convert to string'],
   ] as const;
   const rules = [...cases.map(([rule]) => ({ rule })), { rule: "int('1' + 'a') == 1" }];

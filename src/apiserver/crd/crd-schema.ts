@@ -5,6 +5,7 @@ import { CheckedObject, stepsUntilTooMany } from '../objects/checked-object.ts';
 import type { JsonSchema } from '../../api/json-schema.ts';
 import type { JsonObject } from '../../util/json-value.ts';
 import { own, requireDepth, textsIn } from '../../util/json-value.ts';
+import { validateDefault } from '../../cel/validate-rules.ts';
 import { checkRuleExpressions, checkRules } from './crd-rules.ts';
 import { unknownFields } from '../schema/pruning.ts';
 import {
@@ -183,7 +184,9 @@ function* checkDefaults(
     if (!inMetadata && unknownFields(value, typed).length > 0) {
       schema.invalid('default', 'must not have unknown fields');
     }
-    for (const error of validateCustom(value, typed, schema.at('default'))) {
+    const at = schema.at('default');
+    const errors = validateCustom(value, typed, at);
+    for (const error of errors.length > 0 ? errors : validateDefault(value, typed, at)) {
       // As upstream, which compares the items of a list only in objects.
       if (error.reason !== 'FieldValueDuplicate') schema.errors.push(error);
     }

@@ -15,10 +15,13 @@ type ScalarName =
   | 'dyn'
   | 'error';
 
-interface ScalarType {
+/** A type without parts. */
+export interface ScalarType {
   readonly kind: ScalarName;
   /** Maximum size of a value. */
   readonly max?: number;
+  /** The type of a message of protobuf that wraps a value. It can be compared with null. */
+  readonly isWrapper?: boolean;
 }
 
 interface ListType {
@@ -66,17 +69,17 @@ interface OpaqueType {
 
 const scalar = (kind: ScalarName): ScalarType => ({ kind });
 
-export const BOOL: CelType = scalar('bool');
-export const INT: CelType = scalar('int');
-export const UINT: CelType = scalar('uint');
-export const DOUBLE: CelType = scalar('double');
-export const STRING: CelType = scalar('string');
-export const BYTES: CelType = scalar('bytes');
-export const NULL: CelType = scalar('null');
-export const TIMESTAMP: CelType = scalar('timestamp');
-export const DURATION: CelType = scalar('duration');
-export const DYN: CelType = scalar('dyn');
-export const ERROR: CelType = scalar('error');
+export const BOOL: ScalarType = scalar('bool');
+export const INT: ScalarType = scalar('int');
+export const UINT: ScalarType = scalar('uint');
+export const DOUBLE: ScalarType = scalar('double');
+export const STRING: ScalarType = scalar('string');
+export const BYTES: ScalarType = scalar('bytes');
+export const NULL: ScalarType = scalar('null');
+export const TIMESTAMP: ScalarType = scalar('timestamp');
+export const DURATION: ScalarType = scalar('duration');
+export const DYN: ScalarType = scalar('dyn');
+export const ERROR: ScalarType = scalar('error');
 
 export function listOf(item: CelType, max?: number): ListType {
   return { kind: 'list', item, ...(max !== undefined && { max }) };
@@ -100,6 +103,16 @@ const KEYS: ReadonlySet<CelType['kind']> = new Set([
   'error',
   'param',
 ]);
+
+/** Returns the type of a message that wraps a scalar. */
+export function wrapperOf(type: ScalarType): CelType {
+  return { ...type, isWrapper: true };
+}
+
+/** Returns the type of a wrapped scalar; other types unchanged. */
+export function unwrapped(type: CelType): CelType {
+  return 'isWrapper' in type ? { kind: type.kind } : type;
+}
 
 export function optionalOf(item: CelType): OptionalType {
   return { kind: 'optional', item };
@@ -133,7 +146,7 @@ export function formatType(type: CelType): string {
     case 'error':
       return '!error!';
     default:
-      return type.kind;
+      return type.isWrapper ? `wrapper(${type.kind})` : type.kind;
   }
 }
 
@@ -248,5 +261,8 @@ export function isAny(type: CelType): boolean {
 }
 
 function isNullable(type: CelType): boolean {
-  return ['timestamp', 'duration', 'object', 'opaque', 'optional'].includes(type.kind);
+  return (
+    'isWrapper' in type ||
+    ['timestamp', 'duration', 'object', 'opaque', 'optional'].includes(type.kind)
+  );
 }
