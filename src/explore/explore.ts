@@ -5,18 +5,19 @@ import { checkOptions } from '../util/check-options.ts';
 import type { OptionNames } from '../util/check-options.ts';
 import { seededRandom } from '../util/seeded-random.ts';
 import type { Fault } from './faults.ts';
-import { FAULTS, formatDeviation, parseDeviation } from './faults.ts';
-import type { FinishedRun } from './finished-run.ts';
-import { historyOf, planOf, runSchedule } from './finished-run.ts';
+import { FAULTS, parseDeviation, parseStop } from './faults.ts';
+import type { Baseline, FinishedRun } from './finished-run.ts';
+import { baselineOf, historyOf, planOf, runSchedule } from './finished-run.ts';
 import { violationOf } from './oracles.ts';
 import type { Violation } from './oracles.ts';
 import { ScheduleRecorder } from './schedule-recorder.ts';
 import { search } from './search.ts';
 import { shrink } from './shrink.ts';
 import type { FailedRun } from './shrink.ts';
-import { replayOption, storyOf } from './story.ts';
+import { replayOf, replayOption, storyOf } from './story.ts';
 import { isCrd } from './upheaval.ts';
 import type { ScenarioAction } from './scenario-objects.ts';
+import { partsOf } from './scenario-objects.ts';
 import type { ExploredService } from './transport.ts';
 import type { Invariant, Plan } from './schedule.ts';
 import { withoutFaults } from './schedule.ts';
@@ -85,7 +86,7 @@ export interface ExploreOptions {
    */
   readonly seed?: number;
   /**
-   * Faults of the only schedule to run, as an error of `explore` shows them.
+   * Faults of the only schedule to run, and the action before which it ends, as an error of `explore` shows them.
    * @default a search
    */
   readonly replay?: readonly string[];
@@ -142,7 +143,7 @@ export class ViolationError extends Error {
     super(`${storyOf(failed)}\n\n${repeat}${show}`);
     this.rule = rule;
     this.detail = detail;
-    this.replay = failed.run.deviations.map(formatDeviation);
+    this.replay = replayOf(failed.run);
     this.schedules = schedules;
   }
 }
@@ -156,7 +157,8 @@ const STEPS_FACTOR = 5;
 /**
  * Searches for a schedule in which controllers violate a rule. The API server, the controllers and the actors of the
  * scenario run in this process and in virtual time. In each schedule, requests, responses and watch events happen in another
- * order, or faults strike: crashes, lost responses, errors, broken watches and caches that are behind.
+ * order, or faults strike: crashes, lost responses, errors, broken watches and caches that are behind. Schedules end after each
+ * action by turns.
  *
  * These rules hold for all controllers:
  *
@@ -198,6 +200,7 @@ const STEPS_FACTOR = 5;
  * ```
  *
  * @throws {ViolationError} with the shortest schedule that was found, and a line that repeats it
+ * @throws {SyntaxError} if `replay` has another form, or names an action that the scenario does not have
  * @throws {Error} if two runs of one schedule differ, because the controllers use another clock or other random numbers
  * @experimental
  */
@@ -206,7 +209,7 @@ export async function explore(options: ExploreOptions): Promise<Exploration> {
   const { seed = 1, faults = FAULTS, budget = {}, replay } = options;
   const world = await World.create({
     controllers: options.controllers,
-    scenario: { objects: options.objects ?? [], actions: options.scenario },
+    objects: options.objects ?? [],
     replicas: options.replicas ?? 1,
     cluster: options.cluster ?? [],
     seed,
@@ -214,51 +217,69 @@ export async function explore(options: ExploreOptions): Promise<Exploration> {
     invariants: options.invariants ?? {},
   });
   const report = new Report(budget);
-  const expected = await runSchedule(world, withoutFaults, undefined);
-  report.add(expected);
-  const canStartFresh = world.rememberFinal();
-  const violation = async (failed: FailedRun, schedules: number) => {
+  const violation = async (failed: FailedRun, baseline: Baseline, schedules: number) => {
     const { recording: file } = options;
-    if (file !== undefined) await recordSchedule(world, failed, expected, file);
+    if (file !== undefined) await recordSchedule(world, failed, baseline, file);
     return new ViolationError(failed, schedules, file);
   };
-  const failed = failureOf(expected, expected);
-  if (failed) throw await violation(failed, report.schedules);
-  await requireDeterminism(world, expected);
-  world.maxSteps = MORE_STEPS + STEPS_FACTOR * expected.trace.length;
-  const attempt = async (plan: Plan) => {
-    const run = await runSchedule(world, plan, expected.finalState);
+  const baselines: Baseline[] = [];
+  for (const part of partsOf(options.scenario)) {
+    const baseline = await baselineOf(world, part);
+    const { expected } = baseline;
+    report.add(expected);
+    // Syncs can fail until the next action.
+    if (part.stop !== undefined && expected.steadyErrors.length > 0) continue;
+    const failed = failureOf(expected, expected);
+    if (failed) throw await violation(failed, baseline, report.schedules);
+    await requireDeterminism(world, baseline);
+    baselines.push(baseline);
+  }
+  const attempt = async (plan: Plan, baseline: Baseline) => {
+    const { expected } = baseline;
+    world.maxSteps = MORE_STEPS + STEPS_FACTOR * expected.trace.length;
+    const run = await runSchedule(world, baseline, plan, baseline);
     report.add(run);
     return { run, failed: failureOf(run, expected) };
   };
   if (replay) {
-    const { failed: repeated } = await attempt(planOf(replay.map(parseDeviation)));
-    if (repeated) throw await violation(repeated, report.schedules);
-    return report.result(expected);
+    const [stop] = replay.flatMap((text) => parseStop(text) ?? []);
+    const baseline = baselines.find((each) => each.stop === stop);
+    if (!baseline) throw new SyntaxError(`replay: the scenario has no action "${stop}" to stop at`);
+    const deviations = replay.filter((text) => parseStop(text) === undefined).map(parseDeviation);
+    const { failed } = await attempt(planOf(deviations), baseline);
+    if (failed) throw await violation(failed, baseline, report.schedules);
+    return report.result(baselines);
   }
   const hasCrds = (options.objects ?? []).some((object) => isCrd(object));
-  const isPossible = (fault: Fault) =>
-    (fault !== 'fresh' || canStartFresh) &&
-    (fault !== 'uninstall' || hasCrds) &&
-    (fault !== 'depose' || world.isElected);
-  const schedules = search(expected, faults.filter(isPossible), seededRandom(seed));
-  for (let next = schedules.next(); !next.done && !report.isOver;) {
-    const { run, failed: found } = await attempt(next.value);
-    if (found) {
+  const random = seededRandom(seed);
+  const searches = baselines.map((baseline) => {
+    const isPossible = (fault: Fault) =>
+      (fault !== 'fresh' || baseline.canStartFresh) &&
+      (fault !== 'uninstall' || hasCrds) &&
+      (fault !== 'depose' || world.isElected);
+    const plans = search(baseline.expected, faults.filter(isPossible), random);
+    return { baseline, plans, next: plans.next() };
+  });
+  for (let turn = 0; !report.isOver; turn++) {
+    const current = searches[turn % searches.length];
+    if (!current || current.next.done) break;
+    const { baseline, plans, next } = current;
+    const { run, failed } = await attempt(next.value, baseline);
+    if (failed) {
       const count = report.schedules;
-      const shortest = await shrink(found, async (plan) => (await attempt(plan)).failed);
-      throw await violation(shortest, count);
+      const again = async (plan: Plan) => (await attempt(plan, baseline)).failed;
+      throw await violation(await shrink(failed, again), baseline, count);
     }
-    next = schedules.next(run);
+    current.next = plans.next(run);
   }
-  return report.result(expected);
+  return report.result(baselines);
 }
 
 /** Runs a schedule again, and records it. */
 async function recordSchedule(
   world: World,
   failed: FailedRun,
-  expected: FinishedRun,
+  baseline: Baseline,
   file: string,
 ): Promise<void> {
   const { run } = failed;
@@ -269,8 +290,9 @@ async function recordSchedule(
   world.recorder = recorder;
   await runSchedule(
     world,
+    baseline,
     planOf(run.deviations),
-    run === expected ? undefined : expected.finalState,
+    run === baseline.expected ? undefined : baseline,
   );
   await recorder.write(file, failed);
 }
@@ -280,8 +302,9 @@ function failureOf(run: FinishedRun, expected: FinishedRun): FailedRun | undefin
   return violation && { run, violation };
 }
 
-async function requireDeterminism(world: World, expected: FinishedRun): Promise<void> {
-  const again = await runSchedule(world, withoutFaults, undefined);
+async function requireDeterminism(world: World, baseline: Baseline): Promise<void> {
+  const { expected } = baseline;
+  const again = await runSchedule(world, baseline, withoutFaults);
   if (again.hash === expected.hash) return;
   const textOf = ({ trace }: FinishedRun, index: number) => trace[index]?.at ?? 'the end';
   const at = expected.trace.findIndex(({ at: text }, index) => text !== textOf(again, index));
@@ -315,11 +338,11 @@ class Report {
     this.#histories.add(historyOf(run));
   }
 
-  result({ trace }: FinishedRun): Exploration {
+  result(baselines: readonly Baseline[]): Exploration {
     return {
       schedules: this.schedules,
       distinctHistories: this.#histories.size,
-      steps: trace.length,
+      steps: baselines.at(-1)?.expected.trace.length ?? 0,
       traceHash: this.#hash.digest('hex'),
     };
   }

@@ -129,6 +129,18 @@ export function formatDeviation({ fault, at, nth }: Deviation): string {
   return `${fault} @ ${at} #${nth}`;
 }
 
+/** Text of the action before which a schedule ends, as in the option `replay`: `stop @ a user deletes it`. */
+export function formatStop(stop: string): string {
+  return STOP + stop;
+}
+
+/** Returns the action before which a schedule ends; undefined if the text is that of a deviation. */
+export function parseStop(text: string): string | undefined {
+  return text.startsWith(STOP) ? text.slice(STOP.length) : undefined;
+}
+
+const STOP = 'stop @ ';
+
 /** @throws {SyntaxError} if the text is not that of a deviation */
 export function parseDeviation(text: string): Deviation {
   const [, name = '', at = '', nth = ''] = /^(\w+) @ (.+) #(\d+)$/.exec(text) ?? [];

@@ -3,7 +3,8 @@ import type { KubernetesObject } from '../api/object.ts';
 import { isRecord } from '../util/values.ts';
 import { isBackgroundResource } from './api-call.ts';
 import type { StateComparison } from './faults.ts';
-import type { History } from './history.ts';
+import type { ChangeRecord, History } from './history.ts';
+import { keyIn } from './history.ts';
 import { copiesIn, MARK } from './other-client.ts';
 
 /** Fields whose values differ between runs. */
@@ -37,6 +38,9 @@ export interface FinalState {
   readonly living: readonly string[];
   /** Those whose owner does not exist. The garbage collector deletes them sooner or later. */
   readonly garbage: readonly string[];
+  /** Names of the objects that were created in the run, and of those that were deleted. */
+  readonly created: ReadonlySet<string>;
+  readonly deleted: ReadonlySet<string>;
 }
 
 /** Returns the final state of a run. Copies that other clients made are no part of it. */
@@ -60,7 +64,19 @@ export function finalStateOf(history: History): FinalState {
     if (owner && !uids.has(owner.uid)) garbage.push(line);
     else if (object && !isDefinition(resource)) living.push(line);
   }
-  return { lines: lines.toSorted(), living: living.toSorted(), garbage };
+  const namesOf = (verb: ChangeRecord['verb']) =>
+    new Set(
+      history.changes.flatMap(({ verb: done, resource, object }) =>
+        done === verb ? [nameOf(keyIn(resource, object), object)] : [],
+      ),
+    );
+  return {
+    lines: lines.toSorted(),
+    living: living.toSorted(),
+    garbage,
+    created: namesOf('create'),
+    deleted: namesOf('delete'),
+  };
 }
 
 /** Whether objects of the resource exist before the scenario, and come with a CRD. */
@@ -79,21 +95,34 @@ export function differenceOf(
       case 'none':
         return '';
       case 'equal': {
-        const isKept = (line: string) => !isNamedIn(line, expected.garbage);
+        const isGarbage = isGarbageIn(expected, actual);
+        const isKept = (line: string) => !isGarbage(line);
         return stateDifference(expected.lines.filter(isKept), actual.lines.filter(isKept));
       }
       case 'living':
         return stateDifference(expected.living, actual.living);
-      case 'contains':
-        if (without(expected.living, actual.living).length === 0) return '';
+      case 'contains': {
+        // An object that existed before can be about all objects of a kind, and others count.
+        const living = expected.living.filter((line) => expected.created.has(splitLine(line)[0]));
+        if (without(living, actual.living).length === 0) return '';
         return stateDifference(
-          expected.living,
-          actual.living.filter((line) => isNamedIn(line, expected.living)),
+          living,
+          actual.living.filter((line) => isNamedIn(line, living)),
         );
+      }
     }
   };
   const text = difference();
   return text === '' ? undefined : text;
+}
+
+/**
+ * Returns a function that returns whether an object is garbage in the expected state, or garbage in the actual state and deleted in
+ * the expected one: its owner was deleted before a controller deleted the object.
+ */
+function isGarbageIn(expected: FinalState, actual: FinalState): (line: string) => boolean {
+  const garbage = actual.garbage.filter((line) => expected.deleted.has(splitLine(line)[0]));
+  return (line) => isNamedIn(line, expected.garbage) || isNamedIn(line, garbage);
 }
 
 function isNamedIn(line: string, lines: readonly string[]): boolean {
@@ -117,10 +146,18 @@ export function contentOf(
   const text = JSON.stringify(object, (field, value: unknown) => {
     if (VOLATILE.has(field)) return undefined;
     if (field === 'annotations') return withoutMark(value);
+    if (field === 'conditions') return byType(value);
     if (field === 'observedGeneration') return value === generation ? 'current' : 'outdated';
     return typeof value === 'string' && generatedNames.has(value) ? '*' : value;
   });
   return text.replaceAll(TIMES, 'TIME').replaceAll(ADDRESSES, 'ADDRESS').replaceAll(UIDS, 'UID');
+}
+
+/** Returns conditions in the order of their types. The list is a map. */
+function byType(value: unknown): unknown {
+  if (!Array.isArray(value) || !value.every(isRecord)) return value;
+  const textOf = ({ type }: Readonly<Record<string, unknown>>) => String(type);
+  return value.toSorted((a, b) => (textOf(a) < textOf(b) ? -1 : 1));
 }
 
 /** Returns annotations without the one that another client adds. */

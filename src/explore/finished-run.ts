@@ -7,11 +7,15 @@ import type { FinalState } from './final-state.ts';
 import { differenceOf, finalStateOf } from './final-state.ts';
 import type { ChangeRecord } from './history.ts';
 import type { BrokenInvariant, LoggedError, Plan, TraceEntry } from './schedule.ts';
+import type { FinalObjects, ScenarioPart } from './scenario-objects.ts';
+import { changesOwnObjectsOnly } from './scenario-objects.ts';
 import type { World } from './world.ts';
 import { withoutFaults } from './schedule.ts';
 
 /** What happened in one schedule. */
 export interface FinishedRun {
+  /** The action of the scenario before which it ended; undefined if all actions ran. */
+  readonly stop: string | undefined;
   readonly trace: readonly TraceEntry[];
   readonly changes: readonly ChangeRecord[];
   readonly finalState: FinalState;
@@ -31,6 +35,14 @@ export interface FinishedRun {
   readonly hash: string;
 }
 
+/** A part of the scenario without faults. Its schedules with faults are compared with it. */
+export interface Baseline extends ScenarioPart {
+  readonly expected: FinishedRun;
+  readonly final: FinalObjects;
+  /** Whether the final objects can be created at once instead. */
+  readonly canStartFresh: boolean;
+}
+
 /** Time without activity after which a schedule is over, in milliseconds. */
 const QUIET_MS = 30_000;
 
@@ -47,22 +59,23 @@ const STEADY_MS = 900_000;
 const LIMIT_MS = 3_600_000;
 
 /**
- * Runs one schedule to its end. If the final state must be `expected`, it waits longer until that is reached. Otherwise,
- * it watches the steady state.
+ * Runs one schedule of a part of the scenario to its end. If there is a `baseline` with whose final state it is compared, it
+ * waits longer until that is reached. Otherwise, it watches the steady state.
  */
 export async function runSchedule(
   world: World,
+  { actions, stop }: ScenarioPart,
   plan: Plan,
-  expected: FinalState | undefined,
+  baseline?: Baseline,
 ): Promise<FinishedRun> {
-  const schedule = world.startSchedule();
+  const schedule = world.startSchedule(actions, baseline?.final);
   let ending: FinishedRun['ending'] = await schedule.run(plan, {
     quietMs: QUIET_MS,
     limitMs: LIMIT_MS,
   });
   const deviations = deviationsOf(schedule.trace);
   const comparison = comparisonOf(deviations);
-  const goal = comparison === 'none' ? undefined : expected;
+  const goal = comparison === 'none' ? undefined : baseline?.expected.finalState;
   const settledSteps = schedule.trace.length;
   const isLasting = goal === undefined && ending === 'quiet';
   const pass = async (limitMs: number) => {
@@ -87,7 +100,15 @@ export async function runSchedule(
   const { changes } = world.history;
   const hash = hashOf(trace, changes);
   const settled = { steadyWrites, steadyErrors, settledSteps, isElected: world.isElected };
-  return { trace, changes, finalState, ending, broken, ...settled, deviations, hash };
+  return { stop, trace, changes, finalState, ending, broken, ...settled, deviations, hash };
+}
+
+/** Runs a part of the scenario without faults. */
+export async function baselineOf(world: World, part: ScenarioPart): Promise<Baseline> {
+  const expected = await runSchedule(world, part, withoutFaults);
+  const isLong = Object.keys(part.actions).length > 1;
+  const canStartFresh = isLong && changesOwnObjectsOnly(world.history);
+  return { ...part, expected, final: world.finalObjects(), canStartFresh };
 }
 
 function deviationsOf(trace: readonly TraceEntry[]): Deviation[] {

@@ -147,7 +147,8 @@ export function objectsOf({ objects }: StoreSnapshot): Objects {
   );
 }
 
-function keyIn(resource: string, { metadata }: KubernetesObject): string {
+/** Returns the resource and the key of an object, as in `changed`. */
+export function keyIn(resource: string, { metadata }: KubernetesObject): string {
   return `${resource} ${objectKey(metadata.namespace, metadata.name)}`;
 }
 

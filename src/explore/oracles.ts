@@ -35,6 +35,9 @@ const WRITES_PER_FAULT = 10;
 /** The same if a process has an older view for a while. */
 const WRITES_PER_BLINDNESS = 200;
 
+/** Writes of one object in the steady state before an action: the action can be that time passes until they are due. */
+const TIMED_WRITES = 3;
+
 const BLINDING: ReadonlySet<Fault> = new Set<Fault>([
   'delay',
   'stale',
@@ -103,10 +106,14 @@ function writesByObject(changes: readonly ChangeRecord[]): ReadonlyMap<string, n
   const writes = new Map<string, number>();
   for (const change of changes) {
     if (!isByProcess(change) || isBackgroundResource(change.resource)) continue;
-    const what = `${pluralOf(change.resource)} ${nameIn(change.object)}`;
+    const what = objectOf(change);
     writes.set(what, (writes.get(what) ?? 0) + 1);
   }
   return writes;
+}
+
+function objectOf({ resource, object }: ChangeRecord): string {
+  return `${pluralOf(resource)} ${nameIn(object)}`;
 }
 
 function neverSettles(run: FinishedRun): string | undefined {
@@ -117,9 +124,9 @@ function neverSettles(run: FinishedRun): string | undefined {
 }
 
 function writesInSteadyState(run: FinishedRun): string | undefined {
-  const later = run.steadyWrites.filter(
-    (change) => isByProcess(change) && !isBackgroundResource(change.resource),
-  );
+  const writes = writesByObject(run.steadyWrites);
+  const allowed = run.stop === undefined ? 0 : TIMED_WRITES;
+  const later = run.steadyWrites.filter((change) => (writes.get(objectOf(change)) ?? 0) > allowed);
   const [first] = later;
   return (
     first &&

@@ -9,10 +9,29 @@ import { resourceOf } from './history.ts';
 /** Sends requests as a user or another program. Waits with `clock` only. */
 export type ScenarioAction = (client: Client, clock: Clock) => Promise<unknown>;
 
+/** Actions by name: `'a user scales the Count to 1'`. */
+export type ScenarioActions = Readonly<Record<string, ScenarioAction>>;
+
+/**
+ * The first actions of a scenario. Each is explored for itself, because an action hides what went wrong before it: a deletion
+ * hides an object that was not updated.
+ */
+export interface ScenarioPart {
+  readonly actions: ScenarioActions;
+  /** The action that would be next; undefined for the whole scenario. */
+  readonly stop: string | undefined;
+}
+
 /** An object as the scenario would create it now. */
 export interface ScenarioObject {
   readonly resource: Resource;
   readonly draft: KubernetesObject;
+}
+
+/** The objects of the scenario at the end of a schedule without faults, and its duration. */
+export interface FinalObjects {
+  readonly objects: readonly ScenarioObject[];
+  readonly durationMs: number;
 }
 
 /** Returns the objects that the scenario created and that exist, without what controllers added to their metadata. */
@@ -42,6 +61,16 @@ export function scenarioObjects(history: History): ScenarioObject[] {
     } as KubernetesObject;
     return [{ resource: resourceOf(key, last), draft }];
   });
+}
+
+/** Returns the parts of a scenario: its first action, its first two actions, and so on. */
+export function partsOf(scenario: ScenarioActions): ScenarioPart[] {
+  const actions = Object.entries(scenario);
+  const lengths = actions.length === 0 ? [0] : actions.map((_, index) => index + 1);
+  return lengths.map((length) => ({
+    actions: Object.fromEntries(actions.slice(0, length)),
+    stop: actions[length]?.[0],
+  }));
 }
 
 /** Whether the scenario changed only objects that it created. */

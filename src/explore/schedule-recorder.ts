@@ -14,11 +14,10 @@ import { isRecord, messageOf } from '../util/values.ts';
 import type { KeyHandler } from '../workqueue/worker-pool.ts';
 import { apiCallOf, isBackground } from './api-call.ts';
 import type { ApiCall } from './api-call.ts';
-import { formatDeviation } from './faults.ts';
 import type { ChangeRecord } from './history.ts';
 import { describeChange } from './rule.ts';
 import type { FailedRun } from './shrink.ts';
-import { describeFault, isRenewal } from './story.ts';
+import { describeFault, isRenewal, replayOf } from './story.ts';
 import { START_MS } from './virtual-time.ts';
 import type { StepRecorder, TraceEntry } from './schedule.ts';
 
@@ -122,7 +121,7 @@ export class ScheduleRecorder implements StepRecorder {
       ms: 0,
       salt: '',
       redacted: [],
-      schedule: { rule, detail, replay: run.deviations.map(formatDeviation) },
+      schedule: { rule, detail, replay: replayOf(run) },
     };
     const lines = [header, ...this.#lines].map((line) => `${JSON.stringify(line)}\n`);
     await writeFile(file, lines.join(''));

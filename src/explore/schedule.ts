@@ -12,7 +12,7 @@ import { emptyNamespaces } from './garbage.ts';
 import type { History, ObservedState } from './history.ts';
 import { interfere, OTHER_CLIENT } from './other-client.ts';
 import { isByProcess } from './rule.ts';
-import type { ScenarioAction } from './scenario-objects.ts';
+import type { FinalObjects, ScenarioAction, ScenarioActions } from './scenario-objects.ts';
 import type { Scheduler } from './scheduler.ts';
 import { ServerTroubles } from './server-troubles.ts';
 import type { Step } from './step.ts';
@@ -65,10 +65,10 @@ export interface ScheduleDeps {
   readonly scheduler: Scheduler;
   readonly server: ExploredServer;
   readonly history: History;
-  readonly actions: Readonly<Record<string, ScenarioAction>>;
+  readonly actions: ScenarioActions;
   /** CRDs of the scenario. */
   readonly crds: UpheavalDeps['crds'];
-  readonly final: UpheavalDeps['final'];
+  readonly final: FinalObjects;
   /** Names of cluster controllers. */
   readonly cluster: readonly string[];
   readonly invariants: Readonly<Record<string, Invariant>>;

@@ -26,9 +26,9 @@ const MAX_RANDOM_FAULTS = 4;
 const MAX_CONTINUED_FAULTS = 6;
 
 /**
- * Yields the plans of schedules and receives their runs: first each fault in each step of the undisturbed schedule, each
- * loss followed by the pairs of it and a stale view; then all other pairs, random faults, and one more fault in a schedule that
- * had another history than all before it, by turns, without end.
+ * Yields the plans of schedules and receives their runs: first each fault in each step of the undisturbed schedule since the
+ * last action but one, the faults by turns, and each loss followed by the pairs of it and a stale view; then all other pairs, random
+ * faults, and one more fault in a schedule that had another history than all before it, by turns, without end.
  */
 export function* search(
   expected: FinishedRun,
@@ -40,16 +40,31 @@ export function* search(
   discoveries.add(expected);
   const isSelected = (fault: Fault) => faults.includes(fault);
   const steps = expected.trace.slice(0, expected.settledSteps);
-  for (const fault of FAULTS.filter(isSelected)) {
-    for (const deviation of deviationsIn(steps, [fault])) {
+  const newSteps = steps.slice(lastActionsIndex(steps));
+  const singles = FAULTS.filter(isSelected).map((fault) => {
+    const deviations = deviationsIn(newSteps, [fault]);
+    shuffle(deviations, random);
+    return { fault, deviations, near: [] as Deviation[][] };
+  });
+  // Each fault in one of its steps, then each in another one.
+  for (let left = singles; left.length > 0;) {
+    for (const { fault, deviations, near } of left) {
+      const pair = near.shift();
+      if (pair) {
+        discoveries.add(yield planOf(pair));
+        continue;
+      }
+      const deviation = deviations.pop();
+      if (!deviation) continue;
       const run = yield planOf(typeof fault === 'number' ? repeated(deviation) : [deviation]);
       discoveries.add(run);
       if (!FORGETTING.has(fault)) continue;
-      const near = deviationsAfter(run, STALENESS.filter(isSelected), NEAR_STEPS);
-      for (const second of near) discoveries.add(yield planOf([deviation, second]));
+      const seconds = deviationsAfter(run, STALENESS.filter(isSelected), NEAR_STEPS);
+      near.push(...seconds.map((second) => [deviation, second]));
       const others = deviationsAfter(run, SECOND.filter(isSelected));
       pairs.push(...others.map((second) => [deviation, second]));
     }
+    left = left.filter(({ deviations, near }) => deviations.length + near.length > 0);
   }
   shuffle(pairs, random);
   for (;;) {
@@ -60,6 +75,15 @@ export function* search(
     const continued = discoveries.continued(random);
     if (continued) discoveries.add(yield continued);
   }
+}
+
+/**
+ * Returns the index of the last action but one, or 0 if that is the first action. Faults in the steps before it strike in
+ * schedules with fewer actions.
+ */
+function lastActionsIndex(steps: readonly TraceEntry[]): number {
+  const actions = [...steps.keys()].filter((index) => steps[index]?.step.kind === 'action');
+  return actions.length < 2 ? 0 : (actions.at(-2) ?? 0);
 }
 
 /** Returns the faults that can strike after the last one of a run, in the next `maxSteps` steps. */

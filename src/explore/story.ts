@@ -2,7 +2,8 @@ import type { Lease } from '../api/builtin.ts';
 import type { KubernetesObject } from '../api/object.ts';
 import { isBackground } from './api-call.ts';
 import type { Fault } from './faults.ts';
-import { formatDeviation } from './faults.ts';
+import { formatDeviation, formatStop } from './faults.ts';
+import type { FinishedRun } from './finished-run.ts';
 import type { ChangeRecord } from './history.ts';
 import { describeChange } from './rule.ts';
 import type { FailedRun } from './shrink.ts';
@@ -80,7 +81,7 @@ export function describeFault(fault: Fault, { step }: TraceEntry): string {
 
 /** Tells a failed schedule: who did what, which faults struck, and what should have held. */
 export function storyOf({ run, violation }: FailedRun): string {
-  const { trace, changes, deviations } = run;
+  const { trace, changes, deviations, stop } = run;
   const lines: string[] = [];
   let written = 0;
   const tellWrites = (until: number) => {
@@ -104,6 +105,7 @@ export function storyOf({ run, violation }: FailedRun): string {
     }
   }
   tellWrites(changes.length);
+  if (stop !== undefined) lines.push(`${' '.repeat(15)}The schedule ends before "${stop}".`);
   const hidden = lines.length - MAX_LINES;
   const told = hidden > 0 ? [...lines.slice(0, MAX_LINES), `  … ${hidden} more lines`] : lines;
   const { rule, detail } = violation;
@@ -124,10 +126,15 @@ function isNews({ label, call }: Step): boolean {
   return !label.endsWith(': BOOKMARK') && !(call && isBackground(call));
 }
 
+/** Returns the value of the option `replay` that repeats a schedule. */
+export function replayOf({ stop, deviations }: FinishedRun): string[] {
+  const faults = deviations.map(formatDeviation);
+  return stop === undefined ? faults : [...faults, formatStop(stop)];
+}
+
 /** Returns the option that repeats a schedule: `replay: ['crash @ …']`. */
 export function replayOption({ run }: FailedRun): string {
-  const deviations = run.deviations.map((each) => quoted(formatDeviation(each)));
-  return `replay: [${deviations.join(', ')}]`;
+  return `replay: [${replayOf(run).map(quoted).join(', ')}]`;
 }
 
 function line(atMs: number, who: string, what: string): string {

@@ -8,7 +8,7 @@ import type { Upheaval } from './faults.ts';
 import { collectGarbage } from './garbage.ts';
 import type { History } from './history.ts';
 import { scenarioObjects } from './scenario-objects.ts';
-import type { ScenarioAction, ScenarioObject } from './scenario-objects.ts';
+import type { FinalObjects, ScenarioAction } from './scenario-objects.ts';
 
 /** Time in which controllers can react before the garbage collector does, in milliseconds. */
 const BEFORE_GARBAGE_MS = 40_000;
@@ -29,8 +29,7 @@ export interface UpheavalDeps {
   readonly clock: Clock;
   readonly history: History;
   readonly crds: readonly NewObject<KubernetesObject>[];
-  /** The objects of the scenario at the end of the schedule without faults, and its duration. */
-  readonly final: { readonly objects: readonly ScenarioObject[]; readonly durationMs: number };
+  readonly final: FinalObjects;
   /** Whether the cluster has no garbage collector. */
   readonly collects: boolean;
 }

@@ -7,30 +7,21 @@ import { seededRandom } from '../util/seeded-random.ts';
 import { ExploredProcess, PROCESS } from './explored-process.ts';
 import { ExploredServer, SERVER } from './explored-server.ts';
 import { History } from './history.ts';
-import { changesOwnObjectsOnly, scenarioObjects } from './scenario-objects.ts';
-import type { ScenarioAction } from './scenario-objects.ts';
+import { scenarioObjects } from './scenario-objects.ts';
+import type { FinalObjects, ScenarioActions } from './scenario-objects.ts';
 import { ACTION_PAUSE_MS, Schedule, withoutFaults } from './schedule.ts';
 import type { Invariant, StepRecorder } from './schedule.ts';
 import { Scheduler } from './scheduler.ts';
 import { SteppedTransport } from './transport.ts';
 import type { ExploredService } from './transport.ts';
 import { isCrd } from './upheaval.ts';
-import type { UpheavalDeps } from './upheaval.ts';
 
-/** What happens in each schedule. */
-export interface ExploredScenario {
-  /** Objects that exist before the controllers start: CRDs, and others in the order of their creation. */
-  readonly objects: readonly NewObject<KubernetesObject>[];
-  /**
-   * Actions by name: `'a user scales the Count to 1'`. Each starts when nothing happens any more after the previous one, or
-   * earlier.
-   */
-  readonly actions: Readonly<Record<string, ScenarioAction>>;
-}
+const NO_OBJECTS: FinalObjects = { objects: [], durationMs: 0 };
 
 export interface WorldOptions {
   readonly controllers: ControllerManagerOptions['controllers'];
-  readonly scenario: ExploredScenario;
+  /** Objects that exist before the controllers start: CRDs, and others in the order of their creation. */
+  readonly objects: readonly NewObject<KubernetesObject>[];
   readonly replicas: number;
   /** Names of cluster controllers. */
   readonly cluster: readonly string[];
@@ -53,7 +44,6 @@ export class World {
   #startMs = 0;
   #schedule: Schedule | undefined;
   #clusterTransport: SteppedTransport | undefined;
-  #final: UpheavalDeps['final'] = { objects: [], durationMs: 0 };
 
   private constructor(options: WorldOptions) {
     this.#options = options;
@@ -63,11 +53,11 @@ export class World {
   /** Creates the objects of the scenario, and lets the cluster controllers see them. */
   static async create(options: WorldOptions): Promise<World> {
     const world = new World(options);
-    for (const object of options.scenario.objects) await world.#server.create(object);
+    for (const object of options.objects) await world.#server.create(object);
     if (options.cluster.length > 0) {
       world.#startCluster();
       await world
-        .#newSchedule({})
+        .#newSchedule({}, NO_OBJECTS)
         .run(withoutFaults, { quietMs: ACTION_PAUSE_MS, limitMs: Infinity });
       world.#clusterTransport?.cut();
     }
@@ -85,17 +75,19 @@ export class World {
     return this.#options.replicas > 1;
   }
 
-  /** Returns whether the final objects can be created at once instead. Remembers them. */
-  rememberFinal(): boolean {
+  /** Returns the objects of the scenario that the current schedule left. */
+  finalObjects(): FinalObjects {
     const objects = scenarioObjects(this.history);
-    this.#final = { objects, durationMs: this.elapsedMs - this.#startMs };
-    const isLong = Object.keys(this.#options.scenario.actions).length > 1;
-    return isLong && changesOwnObjectsOnly(this.history);
+    return { objects, durationMs: this.elapsedMs - this.#startMs };
   }
 
-  /** Ends the schedule, and starts another one from the same objects. */
-  startSchedule(): Schedule {
-    const { seed, replicas, controllers, scenario, cluster } = this.#options;
+  /**
+   * Ends the schedule, and starts another one from the same objects.
+   *
+   * @param final what the actions leave without faults
+   */
+  startSchedule(actions: ScenarioActions, final: FinalObjects = NO_OBJECTS): Schedule {
+    const { seed, replicas, controllers, cluster } = this.#options;
     const service = this.#options.service?.();
     this.#schedule?.stop();
     this.#clusterTransport?.cut();
@@ -103,7 +95,7 @@ export class World {
     this.#server.restore();
     // Timers of the watches that ended.
     this.scheduler.reset(this.#startMs);
-    const schedule = this.#newSchedule(scenario.actions);
+    const schedule = this.#newSchedule(actions, final);
     if (cluster.length > 0) this.#startCluster();
     const processes = Array.from({ length: replicas }, (_, index) => {
       const name = replicas === 1 ? PROCESS : `${PROCESS}-${index + 1}`;
@@ -125,15 +117,15 @@ export class World {
     return schedule;
   }
 
-  #newSchedule(actions: ExploredScenario['actions']): Schedule {
-    const { scenario, cluster, invariants } = this.#options;
+  #newSchedule(actions: ScenarioActions, final: FinalObjects): Schedule {
+    const { objects, cluster, invariants } = this.#options;
     return new Schedule({
       scheduler: this.scheduler,
       server: this.#server,
       history: this.history,
       actions,
-      crds: scenario.objects.filter(isCrd),
-      final: this.#final,
+      crds: objects.filter(isCrd),
+      final,
       cluster,
       invariants,
       maxSteps: this.maxSteps,

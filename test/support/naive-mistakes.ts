@@ -329,7 +329,7 @@ export const MISTAKES: readonly NaiveController[] = [
   },
   {
     mistake: 'overwrites the spec with that of its cache',
-    rule: FINAL_STATE,
+    rule: BOUNDED,
     create: () => async (sync) => {
       const { count, client } = sync;
       await createNamed(sync, rethrow);
@@ -405,7 +405,7 @@ export const MISTAKES: readonly NaiveController[] = [
   },
   {
     mistake: 'remembers by name what it has created',
-    rule: FINAL_STATE,
+    rule: NEGLECTED,
     create: () => {
       const known = new Set<string>();
       return async (sync) => {

@@ -2,10 +2,13 @@ import assert from 'node:assert/strict';
 import { describe, it } from 'node:test';
 import { explore, ViolationError } from '../../../src/explore/explore.ts';
 import type { ExploreOptions } from '../../../src/explore/explore.ts';
+import { COUNTS } from '../../../src/api/generated/count.ts';
+import type { Client } from '../../../src/client/client.ts';
 import { WriteFence } from '../../../src/client/write-fence.ts';
 import { countController } from '../../../src/controllers/count/controller.ts';
 import { PendingWrites } from '../../../src/manager/read-your-writes.ts';
 import {
+  COUNT_AT,
   COUNT_SCENARIO,
   CREATES_FROM_CACHE,
   NAIVE_CONTROLLERS,
@@ -22,6 +25,27 @@ describe('explore finds a controller that', () => {
       assert.ok(error instanceof ViolationError, 'nothing was found in 500 schedules');
       test.diagnostic(`${error.schedules} schedules: ${error.replay.join('; ')}`);
       assert.equal(error.rule, controller.rule, error.message);
+    });
+  }
+});
+
+describe('explore finds, although a user deletes the Count at the end, a controller that', () => {
+  const hidden = [...NAIVE_CONTROLLERS, ...MISTAKES].filter(
+    ({ rule }) => rule !== 'syncs succeed in steady state',
+  );
+  for (const controller of hidden) {
+    it(controller.mistake, async (test) => {
+      const { scenario, ...options } = naiveOptions(controller);
+      const deleted = {
+        'the user deletes it': (client: Client) => client.delete(COUNTS, COUNT_AT),
+      };
+      const whole = { ...options, scenario: { ...scenario, ...deleted } };
+      const error: unknown = await explore({ ...whole, budget: { schedules: 100 } }).catch(
+        (thrown: unknown) => thrown,
+      );
+      assert.ok(error instanceof ViolationError, 'nothing was found in 100 schedules');
+      test.diagnostic(`${error.schedules} schedules: ${error.replay.join('; ')}`);
+      await assert.rejects(explore({ ...whole, replay: error.replay }), { rule: error.rule });
     });
   }
 });

@@ -38,9 +38,10 @@ function runOf(plan: Plan, differs: boolean): FinishedRun {
     };
   });
   return {
+    stop: undefined,
     trace,
     changes,
-    finalState: { lines: [], living: [], garbage: [] },
+    finalState: { lines: [], living: [], garbage: [], created: new Set(), deleted: new Set() },
     ending: 'quiet',
     broken: undefined,
     steadyWrites: [],
