@@ -21,7 +21,7 @@ export function parseFieldSelector(text: string): FieldRequirement[] {
       if (field === undefined || operator === undefined || value === undefined) {
         throw new SyntaxError(`invalid selector: '${text}'; can't understand '${term}'`);
       }
-      return { field, operator: operator === '!=' ? '!=' : '=', value: unescape(value, text) };
+      return { field, operator: operator === '!=' ? '!=' : '=', value: unescape(value) };
     });
 }
 
@@ -48,11 +48,12 @@ function splitTerms(text: string): string[] {
   return [...terms, text.slice(start)];
 }
 
-function unescape(value: string, selector: string): string {
-  if (/(?<!\\)(\\\\)*=/.test(value) || /\\(?![\\,=])/.test(value.replaceAll('\\\\', ''))) {
-    throw new SyntaxError(
-      `invalid field selector: ${JSON.stringify(selector)}: bad value ${JSON.stringify(value)}`,
-    );
-  }
-  return value.replaceAll(/\\([\\,=])/g, '$1');
+function unescape(value: string): string {
+  return value.replaceAll(/\\([^]?)|=/gu, (found: string, escaped?: string) => {
+    if (found === '=') {
+      throw new SyntaxError('invalid field selector: unescaped character in value: 61');
+    }
+    if (escaped && '\\,='.includes(escaped)) return escaped;
+    throw new SyntaxError(`invalid field selector: invalid escape sequence: ${found}`);
+  });
 }

@@ -6,7 +6,7 @@ const BINARY_SUFFIXES = ['', 'Ki', 'Mi', 'Gi', 'Ti', 'Pi', 'Ei'] as const;
 
 /** Most quantities, for which it is enough to know that they are some. */
 const SIMPLE = /^\d{1,9}(?:[mkMGTPE]|[KMGTPE]i)?$/;
-const WHOLE = /^\d{1,9}(?:[kMGTPE]|[KMGTPE]i)?$/;
+const WHOLE = /^(?:\d{1,9}[kMGTPE]?|\d{1,6}[KMG]i)$/;
 
 /** Far more characters than any resource has, and few enough to calculate with. */
 const MAX_LENGTH = 512;
@@ -71,12 +71,19 @@ export function quantityNanos(text: string): bigint | undefined {
   return typeof quantity === 'string' ? undefined : nanosOf(quantity);
 }
 
-/** Whether an amount has no fraction. A text that is no quantity counts as 0. */
+/**
+ * Whether an amount has no fraction. As upstream, which counts thousandths in 64 bits, some large amounts have one. A
+ * text that is no quantity counts as 0.
+ */
 export function isWholeQuantity(text: string): boolean {
   if (WHOLE.test(text)) return true;
   const quantity = parse(text);
-  if (typeof quantity === 'string' || quantity.exponent >= 0) return true;
-  return nanosOf(quantity) % 10n ** 9n === 0n;
+  if (typeof quantity === 'string') return true;
+  const { mantissa, exponent } = quantity;
+  if (exponent < 0) return nanosOf(quantity) % 10n ** 9n === 0n;
+  // As upstream, where other factors do not overflow.
+  if (![0, 3, 6].includes(exponent)) return true;
+  return BigInt.asIntN(64, mantissa * 10n ** BigInt(exponent + 3)) % 1000n === 0n;
 }
 
 /** Returns `a + b` in the format of `a`; of `b` if `a` is 0. A text that is no quantity counts as 0. */

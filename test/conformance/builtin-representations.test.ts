@@ -168,6 +168,13 @@ test('the containers of a Pod are resized and extended through subresources', as
   );
   assert.equal(extended.spec.ephemeralContainers[0].name, 'debug');
   assert.equal((await api.patch(at, { spec: { ephemeralContainers: [] } })).status, 422);
+  for (const subresource of ['resize', 'ephemeralcontainers']) {
+    const rename = (generateName: string) =>
+      api.patch(`${at}/${subresource}`, { metadata: { generateName, labels: { a: 'b' } } });
+    const { metadata } = await api.made(rename(`${subresource}-`));
+    assert.deepEqual([metadata.generateName, metadata.labels], [`${subresource}-`, undefined]);
+    assert.equal((await rename('Upper-')).status, 422);
+  }
 });
 
 test('the objects of an empty cluster exist', skipBefore(37), async () => {

@@ -101,6 +101,19 @@ test('other fields do not select', async () => {
   });
 });
 
+test('a field selector that is malformed or not supported is rejected', async () => {
+  for (const [path, selector, message] of [
+    ['/api/v1/nodes', 'metadata.namespace=a', 'field label not supported: metadata.namespace'],
+    ['/api/v1/nodes', 'b=x,a=x', 'field label not supported: a'],
+    ['/api/v1/pods', 'a=b=c', 'invalid field selector: unescaped character in value: 61'],
+    ['/api/v1/pods', 'a=\\b', 'invalid field selector: invalid escape sequence: \\b'],
+    ['/api/v1/pods', 'a=b\\', 'invalid field selector: invalid escape sequence: \\'],
+  ] as const) {
+    const reply = await api.get(`${path}?fieldSelector=${encodeURIComponent(selector)}`);
+    assertRejected(reply, { code: 400, reason: 'BadRequest', message });
+  }
+});
+
 test('pods are selected by node, phase and policy', async () => {
   await api.made(api.post(pods(space), pod('p')));
   const selected: [string, string[]][] = [
@@ -111,6 +124,8 @@ test('pods are selected by node, phase and policy', async () => {
     ['spec.restartPolicy=Always', ['p']],
     ['spec.schedulerName=default-scheduler', ['p']],
     ['status.podIP=', ['p']],
+    ['status.podIPs=', ['p']],
+    ['status.podIPs=192.0.2.1', []],
   ];
   for (const [selector, names] of selected) {
     const { body } = await api.get(`${pods(space)}?fieldSelector=${encodeURIComponent(selector)}`);

@@ -947,6 +947,19 @@ test('quantities are stored as Go writes them, and amounts of resources are roun
   ]) {
     assert.deepEqual(await stored(given), expected, String(given));
   }
+  // Thousandths are counted in 64 bits.
+  const quotas = `/api/v1/namespaces/${space}/resourcequotas?dryRun=All`;
+  for (const [amount, status] of [
+    ['1Ei', 422],
+    ['9223372036854776', 422],
+    ['1E', 201],
+    ['1Pi', 201],
+    ['9223372036854775807', 201],
+    ['1500m', 422],
+  ]) {
+    const quota = { metadata: { name: 'q' }, spec: { hard: { pods: amount } } };
+    assert.equal((await api.post(quotas, quota)).status, status, String(amount));
+  }
   for (const [given, problem] of [
     ['1K', "unable to parse quantity's suffix"],
     [true, 'quantities must match the regular expression'],

@@ -75,9 +75,9 @@ export function validateMetadataUpdate(
   const errors = validateMetadata(next, namespaced, 'pathSegment');
   const checked = new CheckedObject({ ...next }, 'metadata');
   const isAgain =
-    subresource === undefined
-      ? revalidatesName !== undefined
-      : subresource === 'status' && revalidatesName === 'object and status';
+    subresource === 'status'
+      ? revalidatesName === 'object and status'
+      : revalidatesName !== undefined;
   if (isAgain && next.generateName) {
     checked.problems('generateName', namePrefixProblems(next.generateName, nameFormat));
   }

@@ -47,7 +47,9 @@ export function listOptions(info: RequestInfo, definition: ResourceDefinition): 
   // In the order of upstream: what can be parsed, then what fits together.
   const { limit, timeoutSeconds, ...selectors } = parsedOptions(query);
   requireConsistent(info);
-  for (const { field } of selectors.fields) requireSelectable(field, definition);
+  // As upstream, in the order of the fields.
+  const names = selectors.fields.map(({ field }) => field).sort();
+  for (const name of names) requireSelectable(name, definition);
   const fields = fieldsOf(info, selectors.fields);
   const selection = selectionOf(info, definition, { ...selectors, fields });
   if (info.verb !== 'watch') requireContinuable(query);
@@ -165,8 +167,9 @@ function namespaceIn(fields: readonly FieldRequirement[]): string | undefined {
 
 /** @throws {StatusError} 400 if a selector must not have the field */
 function requireSelectable(field: string, definition: ResourceDefinition): void {
-  if (field === 'metadata.name' || field === 'metadata.namespace') return;
-  const { selectableFields = {}, custom } = definition;
+  const { selectableFields = {}, custom, namespaced } = definition;
+  const hasNamespace = custom || namespaced || Object.keys(selectableFields).length === 0;
+  if (field === 'metadata.name' || (hasNamespace && field === 'metadata.namespace')) return;
   if (Object.hasOwn(selectableFields, field)) return;
   if (definition.group === 'batch' && definition.kind === 'Job') {
     throw badRequest(`field label ${JSON.stringify(field)} not supported for ${definition.kind}`);

@@ -151,7 +151,9 @@ function resetFields(
       subresource === 'resize'
         ? { ...before, containers: resized(before, after) }
         : { ...before, ...(ephemeralContainers !== undefined && { ephemeralContainers }) };
-    return own({ ...previous, metadata: kept(), spec });
+    const metadata = kept();
+    keep(metadata, draft.metadata, 'generateName');
+    return own({ ...previous, metadata, spec });
   }
   if (subresources.status && subresource === undefined) {
     const object = { ...draft };

@@ -42,6 +42,8 @@ export const POD: BuiltinKind = {
     ...fieldsAt('spec.nodeName', 'spec.restartPolicy', 'spec.schedulerName'),
     ...fieldsAt('spec.serviceAccountName', 'status.phase', 'status.nominatedNodeName'),
     'spec.hostNetwork': (pod) => String(objectIn(pod, 'spec')?.['hostNetwork'] === true),
+    // As upstream, which knows the field but never sets it.
+    'status.podIPs': () => '',
     'status.podIP': (pod) => textIn(objectsIn(objectIn(pod, 'status'), 'podIPs')[0], 'ip'),
   },
   hooks: {
