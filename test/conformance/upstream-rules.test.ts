@@ -2,6 +2,7 @@ import assert from 'node:assert/strict';
 import { after, before, test } from 'node:test';
 import type { Json } from './api.ts';
 import { Api } from './api.ts';
+import { pod } from './objects.ts';
 
 let api: Api;
 
@@ -1292,6 +1293,111 @@ test('a budget has any name and a label selector, and the type of a limit is a q
     ],
     (limit) => ({ metadata: { name: 'a' }, spec: { limits: [limit] } }),
   );
+});
+
+test('an empty text is not a value of an enumeration that may be absent', async () => {
+  const space = await api.namespace();
+  const template = { spec: { ...pod('a').spec, restartPolicy: 'Never' } };
+  const backend = { service: { name: 'a', port: { number: 1 } } };
+  const webhook = {
+    name: 'a.example.com',
+    clientConfig: { url: 'https://a.example.com' },
+    admissionReviewVersions: ['v1'],
+  };
+  for (const [path, body, cause] of [
+    [
+      `/apis/batch/v1/namespaces/${space}/jobs`,
+      { spec: { template, completionMode: '' } },
+      'spec.completionMode Not',
+    ],
+    [
+      `/api/v1/namespaces/${space}/services`,
+      { spec: { ports: [{ port: 1 }], internalTrafficPolicy: '' } },
+      'spec.internalTrafficPolicy Not',
+    ],
+    [
+      `/apis/networking.k8s.io/v1/namespaces/${space}/ingresses`,
+      { spec: { rules: [{ http: { paths: [{ path: '/', pathType: '', backend }] } }] } },
+      'spec.rules[0].http.paths[0].pathType Not',
+    ],
+    [
+      '/apis/admissionregistration.k8s.io/v1/validatingwebhookconfigurations',
+      { webhooks: [{ ...webhook, sideEffects: '' }] },
+      'webhooks[0].sideEffects Not',
+    ],
+    [
+      '/apis/scheduling.k8s.io/v1/priorityclasses',
+      { value: 1, preemptionPolicy: '' },
+      'preemptionPolicy Required',
+    ],
+  ] as const) {
+    const reply = await api.post(`${path}?dryRun=All`, { metadata: { name: 'a' }, ...body });
+    assert.equal(reply.status, 422, path);
+    const { field, message } = reply.body.details.causes[0];
+    const expected = cause.replace(/Not$/, 'Unsupported value');
+    assert.ok(`${field} ${message}`.startsWith(expected), reply.text);
+  }
+  const pods = `/api/v1/namespaces/${space}/pods?dryRun=All`;
+  const { status } = await api.post(pods, {
+    ...pod('a'),
+    spec: { ...pod('a').spec, preemptionPolicy: '' },
+  });
+  assert.equal(status, 403);
+});
+
+test('only an image whose reference is valid is the latest one', async () => {
+  const space = await api.namespace();
+  const path = `/api/v1/namespaces/${space}/pods?dryRun=All`;
+  const digest = `sha256:${'a'.repeat(64)}`;
+  for (const [image, policy] of [
+    ['a', 'Always'],
+    ['h:5000/a/b_c', 'Always'],
+    ['H.example.com/a:latest', 'Always'],
+    [`a:latest@${digest}`, 'Always'],
+    [`a@${digest}`, 'IfNotPresent'],
+    ['a:b', 'IfNotPresent'],
+    ['A', 'IfNotPresent'],
+    ['a b', 'IfNotPresent'],
+    ['a:', 'IfNotPresent'],
+    ['a..b', 'IfNotPresent'],
+    ['c'.repeat(64), 'IfNotPresent'],
+  ] as const) {
+    const spec = { containers: [{ name: 'a', image }] };
+    const { body } = await api.post(path, { metadata: { name: 'a' }, spec });
+    assert.equal(body.spec.containers[0].imagePullPolicy, policy, image);
+  }
+});
+
+test('a flow schema has a precedence, and an autoscaler the API group of its target', async () => {
+  const space = await api.namespace();
+  const schemas = '/apis/flowcontrol.apiserver.k8s.io/v1/flowschemas?dryRun=All';
+  const flow = { matchingPrecedence: 0, priorityLevelConfiguration: { name: 'exempt' } };
+  const { spec } = await api.made(api.post(schemas, { metadata: { name: 'a' }, spec: flow }));
+  assert.equal(spec.matchingPrecedence, 1000);
+  await refuses(
+    `/apis/autoscaling/v2/namespaces/${space}/horizontalpodautoscalers`,
+    [
+      [{ apiVersion: 'apps/v1' }],
+      [{ apiVersion: '/v1' }, 'spec.scaleTargetRef.apiVersion Invalid'],
+      [{ apiVersion: 'v1' }, 'spec.scaleTargetRef.apiVersion Invalid'],
+    ],
+    (target) => ({
+      metadata: { name: 'a' },
+      spec: { scaleTargetRef: { kind: 'A', name: 'a', ...target }, maxReplicas: 1 },
+    }),
+  );
+  const review = (value: string) => ({
+    spec: {
+      user: 'a',
+      resourceAttributes: {
+        verb: 'get',
+        labelSelector: { requirements: [{ key: 'a', operator: 'In', values: [value] }] },
+      },
+    },
+  });
+  const reviews = '/apis/authorization.k8s.io/v1/subjectaccessreviews';
+  assert.equal((await api.post(reviews, review('b'))).status, 201);
+  assert.equal((await api.post(reviews, review('b c'))).status, 422);
 });
 
 test('the host of an Ingress has a wildcard only as its first label', async () => {

@@ -72,7 +72,10 @@ export function checkSelectableFields(version: CheckedObject, name: string, sche
     }
     const type = typeAt(schema, jsonPath);
     if (type === undefined) {
-      field.invalid('jsonPath', 'is an invalid path: does not refer to a valid field');
+      const why = /^[.[]/.test(jsonPath)
+        ? 'does not refer to a valid field'
+        : `expected [ or . but got: ${jsonPath.split(/[.[]/, 1)[0]}`;
+      field.invalid('jsonPath', `is an invalid path: ${why}`);
       continue;
     }
     if (/^\.metadata(?:\.|$)/.test(jsonPath)) {

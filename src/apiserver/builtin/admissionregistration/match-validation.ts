@@ -15,7 +15,7 @@ export function validateRule(rule: CheckedObject): void {
   }
   rule.requireEachOf('operations', OPERATIONS);
   validateRuleGroups(rule);
-  rule.requireOneOf('scope', ['*', 'Cluster', 'Namespaced']);
+  rule.requireSupported('scope', ['*', 'Cluster', 'Namespaced']);
 }
 
 /** Validates groups, versions and resources of a rule; a wildcard stands alone. */

@@ -52,14 +52,14 @@ function validate(configuration: CheckedObject, previous: StoredObject | undefin
   for (const webhook of configuration.items('webhooks')) {
     requireDomain(webhook, 'name', webhook.text('name'), 3);
     for (const rule of webhook.items('rules')) validateRule(rule);
-    webhook.requireOneOf('failurePolicy', ['Fail', 'Ignore']);
-    webhook.requireOneOf('matchPolicy', ['Equivalent', 'Exact']);
-    webhook.requireOneOf('sideEffects', SIDE_EFFECTS);
+    webhook.requireSupported('failurePolicy', ['Fail', 'Ignore']);
+    webhook.requireSupported('matchPolicy', ['Equivalent', 'Exact']);
+    webhook.requireSupported('sideEffects', SIDE_EFFECTS);
     const timeout = webhook.number('timeoutSeconds') ?? 10;
     if (timeout < 1 || timeout > 30) {
       webhook.invalid('timeoutSeconds', 'the timeout value must be between 1 and 30 seconds');
     }
-    webhook.requireOneOf('reinvocationPolicy', ['IfNeeded', 'Never']);
+    webhook.requireSupported('reinvocationPolicy', ['IfNeeded', 'Never']);
     validateWebhookClient(webhook.in('clientConfig'));
     validateVersions(webhook);
     webhook.requireUnique('name', names);

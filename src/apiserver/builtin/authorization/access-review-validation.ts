@@ -3,6 +3,7 @@ import { Verbatim } from '../../../api/field-error.ts';
 import { qualifiedNameProblems } from '../../../api/object-names.ts';
 import type { CheckedObject } from '../../objects/checked-object.ts';
 import type { StoredObject } from '../../objects/resource-definition.ts';
+import { requireLabelValues } from '../shared/label-selector-validation.ts';
 
 /** A review asks either about a resource or about a path, and not about both. */
 export function validateAttributes(spec: CheckedObject): void {
@@ -62,7 +63,9 @@ function validateSelector(resource: CheckedObject, field: 'fieldSelector' | 'lab
     const key = requirement.text('key');
     if (field === 'fieldSelector' && key === '') requirement.required('key', 'must be specified');
     validateValues(requirement);
-    if (field === 'labelSelector') requirement.problems('key', qualifiedNameProblems(key), key);
+    if (field !== 'labelSelector') continue;
+    requirement.problems('key', qualifiedNameProblems(key), key);
+    requireLabelValues(requirement);
   }
 }
 

@@ -75,7 +75,7 @@ function validate(autoscaler: CheckedObject): void {
   const target = spec.in('scaleTargetRef');
   validateReference(target);
   const apiVersion = target.text('apiVersion');
-  if (!apiVersion.includes('/') && target.text('kind') !== 'ReplicationController') {
+  if (!/[^/]\//.test(apiVersion) && target.text('kind') !== 'ReplicationController') {
     target.invalid('apiVersion', 'apiVersion must specify API group', apiVersion);
   }
   spec.requireNonNegative('minReplicas');

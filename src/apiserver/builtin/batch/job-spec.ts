@@ -28,7 +28,7 @@ export function validateJobSpec(spec: CheckedObject): void {
     requireDomainPath(spec, 'managedBy');
     if (utf8Length(spec.text('managedBy')) > 63) spec.tooLong('managedBy', 63);
   }
-  spec.requireOneOf('completionMode', MODES);
+  spec.requireSupported('completionMode', MODES);
   if (spec.text('completionMode') === 'Indexed') {
     if (!spec.has('completions')) spec.required('completions', 'when completion mode is Indexed');
     validateIndexedCounts(spec);

@@ -72,7 +72,7 @@ export function validateClusterIps(spec: CheckedObject, before: JsonObject | und
   for (const [index, family] of families.entries()) {
     if (families.indexOf(family) < index) spec.duplicate(`ipFamilies[${index}]`, family);
   }
-  spec.requireOneOf('ipFamilyPolicy', FAMILY_POLICIES);
+  spec.requireSupported('ipFamilyPolicy', FAMILY_POLICIES);
   const former = listIn(before, 'clusterIPs');
   let isUsable = true;
   for (const [index, address] of addresses.entries()) {

@@ -47,7 +47,7 @@ export function validateService(service: CheckedObject, previous: StoredObject |
   if (isExternallyAccessible(spec.value)) {
     spec.requireOneOf('externalTrafficPolicy', ['Cluster', 'Local']);
   }
-  spec.requireOneOf('internalTrafficPolicy', ['Cluster', 'Local']);
+  spec.requireSupported('internalTrafficPolicy', ['Cluster', 'Local']);
   const distribution = spec.text('trafficDistribution');
   if (spec.has('trafficDistribution') && !DISTRIBUTIONS.includes(distribution)) {
     spec.notSupported('trafficDistribution', DISTRIBUTIONS);

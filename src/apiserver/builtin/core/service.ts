@@ -76,7 +76,7 @@ function applyDefaults(service: ApiObject): void {
   }
   const type = textIn(spec, 'type');
   if (isExternallyAccessible(spec)) setDefault(spec, 'externalTrafficPolicy', 'Cluster');
-  if (type !== 'ExternalName') setDefault(spec, 'internalTrafficPolicy', 'Cluster');
+  if (type !== 'ExternalName') spec['internalTrafficPolicy'] ??= 'Cluster';
   if (type !== 'LoadBalancer') return;
   setDefault(spec, 'allocateLoadBalancerNodePorts', true);
   for (const point of ingressOf(service)) {

@@ -76,7 +76,7 @@ function validateSlice(slice: CheckedObject, previous: StoredObject | undefined)
     port.requireFormat('name', 'dns1123Label');
     if (names.has(port.text('name'))) port.duplicate('name');
     names.add(port.text('name'));
-    port.requireOneOf('protocol', PORT_PROTOCOLS);
+    port.requireSupported('protocol', PORT_PROTOCOLS);
     if (!port.has('appProtocol')) continue;
     port.problems('appProtocol', qualifiedNameProblems(port.text('appProtocol')));
   }

@@ -1,8 +1,8 @@
-import { textIn } from '../../../util/json-value.ts';
+import { objectIn, textIn } from '../../../util/json-value.ts';
 import { equalJson } from '../../../api/equal.ts';
 import { nameProblems } from '../../../api/object-names.ts';
 import type { CheckedObject } from '../../objects/checked-object.ts';
-import type { StoredObject } from '../../objects/resource-definition.ts';
+import type { ApiObject, StoredObject } from '../../objects/resource-definition.ts';
 import { column, columns, field, numeric } from '../../table/column.ts';
 import type { BuiltinKind } from '../shared/builtin-kind.ts';
 import { mandatorySpec } from './mandatory-spec.ts';
@@ -12,7 +12,7 @@ export const FLOW_SCHEMA: BuiltinKind = {
   resource: 'flowcontrol.apiserver.k8s.io/flowschemas',
   tracksGeneration: true,
   statusKeeps: 'metadata',
-  defaults: { 'spec.matchingPrecedence': 1000 },
+  hooks: { applyDefaults },
   validate,
   columns: [
     ...columns(
@@ -29,6 +29,11 @@ export const FLOW_SCHEMA: BuiltinKind = {
 
 const MAX_PRECEDENCE = 10_000;
 const VERBS = 'create delete deletecollection get list patch proxy update watch'.split(' ');
+
+function applyDefaults(schema: ApiObject): void {
+  const spec = objectIn(schema, 'spec');
+  if (spec) spec['matchingPrecedence'] ||= 1000;
+}
 
 function validate(schema: CheckedObject<StoredObject>): void {
   const spec = schema.in('spec');

@@ -117,8 +117,7 @@ function validateIngress(ingress: CheckedObject, previous: StoredObject | undefi
 
 function validatePath(path: CheckedObject): void {
   const type = path.text('pathType');
-  // A missing type is reported by the schema.
-  if (type === '') return;
+  if (!path.has('pathType')) return path.required('pathType', 'pathType must be specified');
   const value = path.text('path');
   if (!PATH_TYPES.includes(type)) path.notSupported('pathType', PATH_TYPES);
   else if (!value.startsWith('/') && (type !== 'ImplementationSpecific' || value !== '')) {

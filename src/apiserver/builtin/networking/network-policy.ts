@@ -101,7 +101,7 @@ function* validateNetworkPolicy(policy: CheckedObject): CheckSteps {
 }
 
 function validatePort(port: CheckedObject): void {
-  port.requireOneOf('protocol', PROTOCOLS);
+  port.requireSupported('protocol', PROTOCOLS);
   const number = port.number('port');
   const end = port.number('endPort');
   if (port.has('port')) validatePortNumberOrName(port, 'port');

@@ -29,8 +29,8 @@ export function admitPriority(spec: JsonObject, { list, forbidden }: AdmissionHo
   spec['priority'] = priority;
   if (chosen) spec['priorityClassName'] = chosen.metadata.name;
   const policy = chosen ? textIn(chosen, 'preemptionPolicy') : 'PreemptLowerPriority';
-  const wanted = textIn(spec, 'preemptionPolicy');
-  if (policy !== '' && wanted !== '' && wanted !== policy) {
+  const wanted = spec['preemptionPolicy'];
+  if (policy !== '' && typeof wanted === 'string' && wanted !== policy) {
     throw forbidden(
       `the string value of PreemptionPolicy (${wanted}) must not be provided in pod spec; priority admission controller computed ${policy} from the given PriorityClass name`,
     );

@@ -83,12 +83,20 @@ function applyContainerDefaults(
   }
 }
 
+const COMPONENT = String.raw`[a-z\d]+(?:(?:\.|__?|-+)[a-z\d]+)*`;
+const HOST = String.raw`(?:[A-Za-z\d](?:[A-Za-z\d.-]*[A-Za-z\d])?|\[[\da-fA-F:]+\])(?::\d+)?`;
+
+/** A reference to an image: `registry.example.com:5000/team/app:1.2@sha256:…`. */
+const IMAGE = new RegExp(
+  String.raw`^(?:(?=[^/]*[.:A-Z]|localhost/)${HOST}/)?(?<path>${COMPONENT}(?:/${COMPONENT})*)(?::(?<tag>\w[\w.-]{0,127}))?(?<digest>@[A-Za-z][\w+.-]*:[\da-fA-F]{32,})?$`,
+);
+
 /** `latest`, given or understood, may change under its name: it is pulled each time. */
 function pullPolicyOf(image: string): 'Always' | 'IfNotPresent' {
-  const [name = '', digest] = image.split('@', 2);
-  const tag = /:([\w][\w.-]{0,127})$/.exec(name)?.[1];
-  const isUntagged = name !== '' && tag === undefined && digest === undefined;
-  return isUntagged || tag === 'latest' ? 'Always' : 'IfNotPresent';
+  const { path = '', tag, digest } = IMAGE.exec(image)?.groups ?? {};
+  const isValid = path !== '' && path.length <= 255 && !/^[\da-f]{64}$/.test(image);
+  const isLatest = tag === 'latest' || (tag === undefined && digest === undefined);
+  return isValid && isLatest ? 'Always' : 'IfNotPresent';
 }
 
 /** In a probe a zero is no value. */

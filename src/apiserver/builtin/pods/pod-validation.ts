@@ -74,7 +74,7 @@ export function validatePodSpec(spec: CheckedObject, podName?: string): void {
       alias.problems(`hostnames[${index}]`, nameProblems(name, 'dns1123Subdomain'), name);
     }
   }
-  spec.requireOneOf('preemptionPolicy', ['Never', 'PreemptLowerPriority']);
+  spec.requireSupported('preemptionPolicy', ['Never', 'PreemptLowerPriority']);
   if (spec.has('overhead'))
     validateAmounts(spec.as({ limits: spec.value['overhead'] }), validateResourceName);
   validateOs(spec);
@@ -151,7 +151,7 @@ function validateDns(spec: CheckedObject): void {
   for (const [index, search] of searches.entries()) {
     const name = search.replace(/\.$/, '');
     const field = `searches[${index}]`;
-    if (name.length > 253) dns.invalid(field, 'must be no more than 253 bytes', name);
+    if (name.length > 253) dns.invalid(field, 'must be no more than 253 characters', name);
     if (search !== '.' && !SEARCH_PATH.test(name)) dns.invalid(field, NOT_A_SEARCH_PATH, name);
   }
   for (const [index, option] of dns.items('options').entries()) {

@@ -122,8 +122,8 @@ export const COMMON_SOURCES: Readonly<Record<string, Validate>> = {
   azureDisk: (source) => {
     source.requireText('diskName');
     source.requireText('diskURI');
-    source.requireOneOf('cachingMode', ['None', 'ReadOnly', 'ReadWrite']);
-    source.requireOneOf('kind', ['Dedicated', 'Managed', 'Shared']);
+    source.requireSupported('cachingMode', ['None', 'ReadOnly', 'ReadWrite']);
+    source.requireSupported('kind', ['Dedicated', 'Managed', 'Shared']);
     const isManaged = source.text('kind') === 'Managed';
     const prefix = isManaged ? '/subscriptions/' : 'https://';
     if (source.text('kind') === '' || source.text('diskURI').startsWith(prefix)) return;
@@ -137,7 +137,7 @@ export const COMMON_SOURCES: Readonly<Record<string, Validate>> = {
 const MANAGED_DISK =
   '/subscriptions/{sub-id}/resourcegroups/{group-name}/providers/microsoft.compute/disks/{disk-id}';
 
-const BLOB = 'https://{account-name}.blob.windows.net/{container-name}/{disk-name}.vhd';
+const BLOB = 'https://{account-name}.blob.core.windows.net/{container-name}/{disk-name}.vhd';
 
 function requireDisk(source: CheckedObject, field: string): void {
   source.requireText(field);

@@ -63,5 +63,6 @@ function validate(object: CheckedObject<StoredObject>): void {
     object.forbidden('value', limit);
   }
   const policy = object.text('preemptionPolicy');
-  if (!POLICIES.includes(policy)) object.notSupported('preemptionPolicy', POLICIES, policy);
+  if (policy === '') object.required('preemptionPolicy');
+  else if (!POLICIES.includes(policy)) object.notSupported('preemptionPolicy', POLICIES, policy);
 }
