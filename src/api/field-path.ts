@@ -1,4 +1,5 @@
 import { equalJson } from './equal.ts';
+import { isContainer } from '../util/json-value.ts';
 
 /** Path of a field: names of members and indexes of list elements. */
 export type FieldPath = readonly (string | number)[];
@@ -107,8 +108,4 @@ function truncate(text: string, maxLength: number): string {
 function member(value: unknown, step: string | number): unknown {
   if (!isContainer(value)) return undefined;
   return Object.hasOwn(value, step) ? Reflect.get(value, step) : undefined;
-}
-
-function isContainer(value: unknown): value is object {
-  return typeof value === 'object' && value !== null;
 }

@@ -126,7 +126,8 @@ export function mapItems(
   return copy ?? list;
 }
 
-function isContainer(value: unknown): value is object {
+/** Whether a JSON value is an object or a list. */
+export function isContainer(value: unknown): value is JsonObject | unknown[] {
   return typeof value === 'object' && value !== null;
 }
 

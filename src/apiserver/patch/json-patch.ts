@@ -5,6 +5,7 @@ import { inOneStep, PART_WEIGHT } from '../objects/check-steps.ts';
 import type { JsonObject } from '../../util/json-value.ts';
 import {
   CopyOnWrite,
+  isContainer,
   mapItems,
   own,
   requireDepth,
@@ -244,10 +245,6 @@ function indexOf(
     throw invalid(operation, `${JSON.stringify(token)} is not an index of the list: invalid index`);
   }
   return place;
-}
-
-function isContainer(value: unknown): value is Container {
-  return typeof value === 'object' && value !== null;
 }
 
 /** Returns the tokens of a JSON pointer (RFC 6901). As upstream, the text before the first slash is ignored. */

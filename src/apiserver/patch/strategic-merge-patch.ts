@@ -3,7 +3,14 @@ import { goJson, goValue } from '../../util/go-format.ts';
 import { fieldSchema, UNDECLARED, itemSchema } from '../../api/json-schema.ts';
 import type { JsonSchema } from '../../api/json-schema.ts';
 import type { JsonObject } from '../../util/json-value.ts';
-import { CopyOnWrite, mapItems, own, requireDepth, requireShallow } from '../../util/json-value.ts';
+import {
+  CopyOnWrite,
+  isContainer,
+  mapItems,
+  own,
+  requireDepth,
+  requireShallow,
+} from '../../util/json-value.ts';
 import { isRecord } from '../../util/values.ts';
 import { PatchError } from './json-patch.ts';
 
@@ -322,10 +329,6 @@ function requireKey(item: JsonObject, mergeKey: string): unknown {
     throw new PatchError('untyped', `${goValue(key)} cannot be compared`);
   }
   return key;
-}
-
-function isContainer(value: unknown): boolean {
-  return typeof value === 'object' && value !== null;
 }
 
 function sameItems(original: readonly unknown[], next: readonly unknown[]): readonly unknown[] {
