@@ -37,7 +37,10 @@ const generated = generatedModules({
   page: page.code,
   clientNode: await clientNodeBundle(['rfc4648']),
 });
-/** The packages of the command line create a segmenter when they are loaded. It takes milliseconds and 2 MiB, and only the help needs it. */
+/**
+ * The packages of the command line create a segmenter when they are loaded. It takes milliseconds and 2 MiB, and only the help
+ * needs it.
+ */
 const lazySegmenter: Plugin = {
   name: 'lazy-segmenter',
   setup: (builder) =>

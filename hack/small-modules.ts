@@ -5,8 +5,9 @@ import type { Metafile, Plugin } from 'esbuild';
 const MAX_BYTES = 8192;
 
 /**
- * Returns a plugin that makes one chunk of the small modules of the root entry that import nothing else. Otherwise, esbuild makes a chunk of those that
- * are needed by the same entry points, which are more than a hundred, and Node.js loads few files much faster than many.
+ * Returns a plugin that makes one chunk of the small modules of the root entry that import nothing else. Otherwise, esbuild makes
+ * a chunk of those that are needed by the same entry points, which are more than a hundred, and Node.js loads few files much
+ * faster than many.
  *
  * @param inputs of an earlier build
  */

@@ -2,8 +2,8 @@
  * Runs conformance tests and stories against real control planes: each test file that uses
  * test/support/control-plane.ts gets etcd and kube-apiserver instead of the embedded server. Then it runs the
  * stories that depend on Kubernetes' own controllers on a complete cluster. Before that, it compares our log
- * with the real klog, evaluates our alerts with the Prometheus engine, and renders our charts with Helm. Arguments are the test files to run;
- * `--cluster` runs them on the cluster.
+ * with the real klog, evaluates our alerts with the Prometheus engine, and renders our charts with Helm. Arguments are the test
+ * files to run; `--cluster` runs them on the cluster.
  *
  * The stories of kubectl also run on the embedded server, with the kubectl of the control plane's version.
  */

@@ -11,7 +11,10 @@ export interface Shown {
   readonly body: Json;
 }
 
-/** The requests of a sequence to one server, and what differs between servers by its nature: versions, uids, generated names and addresses. */
+/**
+ * The requests of a sequence to one server, and what differs between servers by its nature: versions, uids, generated names and
+ * addresses.
+ */
 export class Session {
   readonly namespace: string;
   /** Open watches, in the order of their requests. */

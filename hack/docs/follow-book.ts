@@ -1,6 +1,7 @@
 /**
- * Follows the book as its reader does, with the package that is installed in a folder: creates the project there, writes the files of each chapter, and
- * runs their commands, with the tests of each. Types are checked at the end only. hack/try-package.sh does this.
+ * Follows the book as its reader does, with the package that is installed in a folder: creates the project there, writes the
+ * files of each chapter, and runs their commands, with the tests of each. Types are checked at the end only. hack/try-package.sh
+ * does this.
  *
  *   node hack/docs/follow-book.ts FOLDER
  */

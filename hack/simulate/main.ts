@@ -2,7 +2,8 @@
 //
 //   npm run simulate -- [--minutes=N] [--rounds=N] [--schedules=N] [--seed=N] [CONTROLLER…]
 //
-// Each round has another seed, from the given one on. With --rounds, the same schedules run each time, unless the time ends before. Exits with code 1 after a violation.
+// Each round has another seed, from the given one on. With --rounds, the same schedules run each time, unless the time ends
+// before. Exits with code 1 after a violation.
 import { parseArgs } from 'node:util';
 import { explore, ViolationError } from '../../src/explore/explore.ts';
 import { EXPLORED } from '../../test/support/explored-programs.ts';

@@ -157,8 +157,8 @@ export class TestedRole {
   /**
    * Compares the role with the requests of all tests so far. Call it in the last test of a file. A `watch` needs
    * `list` too, because an informer lists again if it cannot resume. A `create` of a kind with an informer needs `get`:
-   * if the response of the create was lost, the retry reads the object before the cache shows it. An owner reference that blocks deletion needs
-   * `update` of the owner's `finalizers`, which OpenShift checks.
+   * if the response of the create was lost, the retry reads the object before the cache shows it. An owner reference that blocks
+   * deletion needs `update` of the owner's `finalizers`, which OpenShift checks.
    *
    * @throws {Error} that lists the missing and the superfluous permissions
    */

@@ -179,8 +179,9 @@ export function mapToOwner(
 
 /**
  * Returns the function that maps an object to the objects of `informer` that refer to it by name. A name stands for a
- * cluster-scoped object, and for an object in the namespace of the one that refers to it. For `watches(configMaps, map)`, if the spec names a ConfigMap, and for `owns(informer, kind, { orNamed:
- * map })`, if the spec names the owned object. Adds an index to `informer`.
+ * cluster-scoped object, and for an object in the namespace of the one that refers to it. For `watches(configMaps, map)`, if the
+ * spec names a ConfigMap, and for `owns(informer, kind, { orNamed: map })`, if the spec names the owned object. Adds an index to
+ * `informer`.
  *
  * @param index name of the index, unique in the informer
  * @param nameIn returns the name that an object of `informer` refers to, with a namespace if that is another one; or undefined

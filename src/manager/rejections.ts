@@ -21,7 +21,8 @@ interface Named {
  * Calls `work` for one item after another, also after one that the server rejects: admission may deny one object of several.
  * An error that concerns the server ends it.
  *
- * @throws {ApiError} after all else is done, if the server rejected requests. It names all of their objects, and has the kind of the first error.
+ * @throws {ApiError} after all else is done, if the server rejected requests. It names all of their objects, and has the kind of
+ *   the first error.
  */
 export async function forEachObject<T extends Named>(
   items: Iterable<T>,

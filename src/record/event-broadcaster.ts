@@ -103,8 +103,8 @@ const LOG_PERIOD_MS = 60_000;
  * - **Order** is preserved for each object. A retried event delays only events of the same object.
  * - **Retries**: 12 attempts, 10 s apart, while the server is unreachable or overloaded. An event that the
  *   server rejects is dropped at once.
- * - **On abort** it accepts no further events, writes the buffered ones within `flushTimeoutMs` with four times as many writers and at most one more
- *   attempt each, and logs how many were lost.
+ * - **On abort** it accepts no further events, writes the buffered ones within `flushTimeoutMs` with four times as many writers
+ *   and at most one more attempt each, and logs how many were lost.
  *
  * Each event is also logged at V(3).
  */

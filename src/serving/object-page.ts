@@ -119,8 +119,9 @@ const MAX_FOUND = 500;
 /**
  * Pages about cached objects. The content of Secrets and values that look like credentials are masked.
  *
- * - `/debug/object?resource=NAME&key=NAMESPACE/NAME`, or `controller=NAME` for the reconciled resource: an object with its owners, owned objects, conditions and the events that
- *   this program recorded. Costs time proportional to the cached objects of the namespace.
+ * - `/debug/object?resource=NAME&key=NAMESPACE/NAME`, or `controller=NAME` for the reconciled resource: an object with its
+ *   owners, owned objects, conditions and the events that this program recorded. Costs time proportional to the cached objects of
+ *   the namespace.
  * - `/debug/objects?resource=NAME&text=TEXT`: the objects of a resource, or of all, whose key contains a text.
  */
 export function objectPage(deps: ObjectPageDeps): Pages {

@@ -45,8 +45,8 @@ export const OVERLOADED: Page = {
 export type Pages = ReadonlyMap<string, (query: URLSearchParams) => Page>;
 
 /**
- * Returns a function that builds JSON pages: indented, without characters that could control a terminal, numbers rounded to three decimals, credentials
- * masked.
+ * Returns a function that builds JSON pages: indented, without characters that could control a terminal, numbers rounded to three
+ * decimals, credentials masked.
  *
  * @param redact masks credentials in strings, as for the log
  */

@@ -46,9 +46,9 @@ interface Field {
 
 /**
  * A schedule in cron format, with the rules of Kubernetes' CronJobs: five fields (minute, hour, day of the
- * month, month, day of the week), a macro such as `@daily`, or an interval such as `@every 1h30m`. If both day fields are restricted, one of
- * them must match. A local time that a change of the clock skips is not scheduled on that day; one that
- * occurs twice is scheduled twice.
+ * month, month, day of the week), a macro such as `@daily`, or an interval such as `@every 1h30m`. If both day fields are
+ * restricted, one of them must match. A local time that a change of the clock skips is not scheduled on that day; one that occurs
+ * twice is scheduled twice.
  *
  * @example
  * ```ts

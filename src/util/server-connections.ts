@@ -59,9 +59,9 @@ interface Connection {
 
 /**
  * Tracks and limits the open connections of an HTTP server. A new connection is always accepted: at the
- * limit it replaces the connection that has been idle longest, of the remote addresses with more than their share. If all connections have requests in flight,
- * it replaces the one that has been in use longest. Otherwise, clients that open connections and send
- * nothing would block all others, including health probes.
+ * limit it replaces the connection that has been idle longest, of the remote addresses with more than their share. If all
+ * connections have requests in flight, it replaces the one that has been in use longest. Otherwise, clients that open connections
+ * and send nothing would block all others, including health probes.
  *
  * Other timeouts of HTTP/1.1 connections are options of the server. Node.js 22 has none for the first request of a
  * connection to a server that also has HTTP/2.

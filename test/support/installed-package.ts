@@ -11,7 +11,8 @@ const ROOT = join(import.meta.dirname, '../..');
 const IMPORTED = /((?:^(?:import|export|\})[^"\n]*|import\()"\.{1,2}\/[^"\n]*)\.ts"/gm;
 
 /**
- * Writes the package of this checkout to an empty folder, without types. Faster than `hack/build.ts`: the lines are not those of the source.
+ * Writes the package of this checkout to an empty folder, without types. Faster than `hack/build.ts`: the lines are not those of
+ * the source.
  */
 export async function writePackage(folder: string): Promise<void> {
   const dist = join(folder, 'dist');

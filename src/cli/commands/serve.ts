@@ -30,8 +30,9 @@ import { runAll } from '../../util/runnable.ts';
 import { servePage } from '../program/endpoints.ts';
 
 /**
- * Serves until the process is stopped, or until a command given as operands has ended. Listens only after the kubeconfig files were validated. If a
- * kubeconfig exists, the CA, the credentials and, if free, the port are reused, so that clients can continue.
+ * Serves until the process is stopped, or until a command given as operands has ended. Listens only after the kubeconfig files
+ * were validated. If a kubeconfig exists, the CA, the credentials and, if free, the port are reused, so that clients can
+ * continue.
  */
 export async function serve(
   flags: OptionValues<typeof SERVE_OPTIONS>,

@@ -54,7 +54,10 @@ export function Sparkline(props: {
   );
 }
 
-/** Stacked bars of syncs: failures are hatched, so that they differ without their colour, and times at which /readyz failed have a ground. */
+/**
+ * Stacked bars of syncs: failures are hatched, so that they differ without their colour, and times at which /readyz failed have a
+ * ground.
+ */
 export function Bars({
   steps,
   label,
