@@ -95,7 +95,7 @@ describe('The endpoint controllers', () => {
     assert.equal((await endpoints())[0]?.hostname, 'web-0');
     const [slice] = await slices();
     assert.equal(slice?.metadata.labels?.['service.kubernetes.io/headless'], '');
-    assert.deepEqual(slice.ports, []);
+    assert.deepEqual(slice.ports ?? [], []);
     assert.equal((await subsets())[0]?.ports, undefined);
   });
 
@@ -125,7 +125,8 @@ describe('The endpoint controllers', () => {
     await createService();
     await bench.pass(1000);
     const [empty] = await slices();
-    assert.deepEqual(empty?.endpoints, []);
+    assert.ok(empty);
+    assert.deepEqual(empty.endpoints ?? [], []);
     await createPod('web', '10.0.0.1', true);
     await bench.merge(SERVICES, 'web', { metadata: { labels: { team: 'two' } } });
     await bench.pass(1000);
