@@ -50,7 +50,7 @@ const LANES = 2;
 /** Compiled faults for each fault of a sample, because most do not compile. */
 const OVERSAMPLE = 4;
 
-const UNIT: readonly Kind[] = ['direct', 'unit'];
+const UNIT: readonly Kind[] = ['direct', 'unit', 'others', 'documentation'];
 
 const { values: options, positionals } = parseArgs({
   allowPositionals: true,

@@ -21,7 +21,7 @@ export function changesAt(place: Place, file: SourceFile): Change[] {
   if (isWording(place, file)) return node.type === 'NewExpression' ? otherErrors(node, file) : [];
   return [
     ...statementChanges(place, file),
-    ...orderChanges(node, parent, file),
+    ...orderChanges(place, parent, file),
     ...listChanges(node, parent, place.field),
     ...expressionChanges(node, file),
     ...literalChanges(place, file),
@@ -80,9 +80,13 @@ function statementChanges({ node, field, ancestors }: Place, file: SourceFile): 
   }
 }
 
-/** Swaps a statement with the next one, such as two writes. Declarations stay, because others use them. */
-function orderChanges(node: SyntaxNode, parent: SyntaxNode, file: SourceFile): Change[] {
-  if (node.type !== 'ExpressionStatement') return [];
+/**
+ * Swaps a statement with the next one, such as two writes. Declarations stay, because others use them, and so do the
+ * statements of a constructor: they set fields that nothing reads meanwhile.
+ */
+function orderChanges({ node, ancestors }: Place, parent: SyntaxNode, file: SourceFile): Change[] {
+  if (node.type !== 'ExpressionStatement' || ancestors.at(-2)?.['kind'] === 'constructor')
+    return [];
   const statements = nodesIn(parent['body']);
   const next = statements[statements.indexOf(node) + 1];
   if (next?.type !== 'ExpressionStatement') return [];
@@ -151,6 +155,9 @@ const OTHER_OPERATORS: Readonly<Record<string, readonly [operator: string, put: 
   '||': [['logic', '&&']],
 };
 
+/** Functions with the same result for swapped arguments. */
+const SYMMETRIC = /^(?:equal[A-Z]\w*|hasSame\w*|latest)$/;
+
 function expressionChanges(node: SyntaxNode, file: SourceFile): Change[] {
   const { left, right, consequent, alternate, callee, argument } = node;
   const keep = (operator: string, part: unknown) =>
@@ -194,9 +201,10 @@ function expressionChanges(node: SyntaxNode, file: SourceFile): Change[] {
             ]
           : [];
       const receiver = isNode(callee) ? callee['object'] : undefined;
+      const isSymmetric = isNode(callee) && SYMMETRIC.test(file.textOf(callee));
       const isMath = isNode(receiver) && file.textOf(receiver) === 'Math';
       return [
-        ...(isMath ? [] : swapped),
+        ...(isMath || isSymmetric ? [] : swapped),
         ...(isMath || !isNode(receiver) ? [] : keep('keep-receiver', receiver)),
         ...(isMath || !isNode(receiver) ? keep('keep-argument', first) : []),
         ...(isMath && second

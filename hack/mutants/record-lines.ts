@@ -74,8 +74,13 @@ function takeInto(all: readonly Lines[]): void {
   }
 }
 
+/** Also removes optimized code, which does not count. */
+function startCounting(): void {
+  post('Profiler.startPreciseCoverage', { callCount: true, detailed: true });
+}
+
 post('Profiler.enable');
-post('Profiler.startPreciseCoverage', { callCount: true, detailed: true });
+startCounting();
 
 let current: Lines = loaded;
 let currentFile: string | undefined;
@@ -86,6 +91,7 @@ beforeEach((context) => {
   // Hooks of the next file may have run.
   const hasHooks = /\bbefore\(/.test(readFileSync(file, 'utf8'));
   takeInto(currentFile !== undefined && hasHooks ? [current, next] : [current]);
+  startCounting();
   executed.set(file, next);
   current = next;
   currentFile = file;

@@ -34,11 +34,16 @@ const TESTS = globSync('test/{unit,simulation,stories,conformance}/**/*.test.ts'
   distances: distancesFrom(file),
 }));
 
-export type Kind = 'direct' | 'unit' | 'conformance' | 'simulation' | 'stories';
+/** Compares documented defaults with those of the source. */
+const DOCUMENTATION = 'test/docs.test.ts';
+
+export type Kind =
+  'direct' | 'unit' | 'others' | 'documentation' | 'conformance' | 'simulation' | 'stories';
 
 /**
  * Returns groups of test files that reach a file below `src/`: unit tests that import it directly, or the nearest
- * ones if there are none, other unit tests of its folder, conformance tests, simulations, stories. Within a group, the nearest come first.
+ * ones if there are none, other unit tests of its folder, those of other folders, the test of the documentation,
+ * conformance tests, simulations, stories. Within a group, the nearest come first.
  */
 export function testsOf(file: string, kinds: readonly Kind[]): string[][] {
   const source = `src/${file}`;
@@ -56,14 +61,20 @@ export function testsOf(file: string, kinds: readonly Kind[]): string[][] {
       .filter((test) => belongs(test.file, test.distance))
       .sort((a, b) => folderRank(a.file) - folderRank(b.file) || a.distance - b.distance)
       .map((test) => test.file);
-  const isIn: Record<Kind, (test: string, distance: number) => boolean> = {
+  const isIn: Record<
+    Exclude<Kind, 'documentation'>,
+    (test: string, distance: number) => boolean
+  > = {
     direct: (test, distance) => isUnit(test) && distance <= nearest,
     unit: (test, distance) => test.startsWith(folder) && distance > nearest,
+    others: (test, distance) => isUnit(test) && !test.startsWith(folder) && distance > nearest,
     conformance: (test) => test.startsWith('test/conformance/'),
     simulation: (test) => test.startsWith('test/simulation/'),
     stories: (test) => test.startsWith('test/stories/'),
   };
-  return kinds.map((kind) => group(isIn[kind])).filter((files) => files.length > 0);
+  return kinds
+    .map((kind) => (kind === 'documentation' ? [DOCUMENTATION] : group(isIn[kind])))
+    .filter((files) => files.length > 0);
 }
 
 /**
