@@ -97,10 +97,6 @@ export class Indexer<T extends KubernetesObject> {
     return this.#entries.get(key)?.object;
   }
 
-  has(key: ObjectKey): boolean {
-    return this.#entries.has(key);
-  }
-
   keys(): IterableIterator<ObjectKey> {
     return this.#entries.keys();
   }
