@@ -171,6 +171,7 @@ test('queues one entry for resyncs that become due during a backlog', async () =
   assert.equal(state?.queued, 0);
   await clock.advance(5500);
   assert.equal(state.queued, 1);
+  assert.equal(state.lastProgressMs, clock.now() - 5500, 'the list');
   await release();
   assert.equal(state.queued, 0);
   await stop();

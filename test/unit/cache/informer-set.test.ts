@@ -155,6 +155,23 @@ test('shares the WatchList support of the server between informers', async () =>
   await stop();
 });
 
+test('logs a failure of several informers in one line', async () => {
+  const { client, set, start, stop, clock, lines } = newFixture();
+  for (const resource of [THINGS, GADGETS]) {
+    set.for(resource);
+    client.source(resource).failNext('list', unreachable(), 1000);
+    client.source(resource).failNext('watch', unreachable(), 1000);
+  }
+  await start();
+  await clock.advance(5000);
+  const failures = lines.filter(({ level }) => level === 'error');
+  assert.deepEqual(
+    failures.map(({ fields }) => fields['resources']),
+    ['things.test.example, gadgets.test.example'],
+  );
+  await stop();
+});
+
 // upstream: 68
 test('logs a cache that does not sync after 10 s, 20 s more and 40 s more', async () => {
   const { client, set, start, stop, clock, waitingLines } = newFixture();

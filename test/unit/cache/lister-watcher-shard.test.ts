@@ -34,6 +34,7 @@ function sourceOf(asked: (string | undefined)[], batched: boolean): ListerWatche
       asked.push(shardSelector);
       return {
         lastByteMs: 5,
+        activity: { lastMs: 6 },
         async *[Symbol.asyncIterator]() {
           yield* events;
         },
@@ -97,6 +98,6 @@ describe('withinShard', () => {
 
   it('reports the activity of its connection', async () => {
     const stream = await withinShard(sourceOf([], true), UPPER).watch({});
-    assert.equal(stream.lastByteMs, 5);
+    assert.deepEqual([stream.lastByteMs, stream.activity?.lastMs], [5, 6]);
   });
 });

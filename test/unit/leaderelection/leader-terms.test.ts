@@ -66,6 +66,7 @@ test('is no candidate again before all work of the lost term has ended', async (
   stop.abort();
   await clock.advance(1000);
   assert.equal(ending(), 'ended');
+  assert.equal(clock.pending, 0);
 });
 
 test('ends if the work of the lost term does not end in time', async (context) => {

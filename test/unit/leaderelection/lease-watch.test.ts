@@ -29,7 +29,7 @@ describe('watchLease', () => {
         observed.push(lease.spec?.holderIdentity ?? 'none');
         onLease(lease);
       },
-      { clock: candidates.clock, random: () => 0, log },
+      { clock: candidates.clock, random: () => 0.5, log },
       stop.signal,
     );
     return { observed, lines, stop, running };
@@ -68,7 +68,7 @@ describe('watchLease', () => {
       await candidates.clock.advance(20_000);
       candidates.server.faults.dropWatches();
       await candidates.write({ holderIdentity });
-      await candidates.clock.advance(200);
+      await candidates.clock.advance(250);
       assert.equal(observed.at(-1), holderIdentity);
     }
     assert.equal(watches(), 3);
@@ -76,7 +76,7 @@ describe('watchLease', () => {
     await running;
   });
 
-  test('backs off up to a minute if watches end at once', async () => {
+  test('backs off up to a minute, with up to 50 % jitter, if watches end at once', async () => {
     candidates.server.faults.beforeRequest(() => 500);
     const { lines, stop, running } = follow();
     await candidates.clock.advance(0);
@@ -84,7 +84,7 @@ describe('watchLease', () => {
     for (const pauseMs of [
       200, 400, 800, 1600, 3200, 6400, 12_800, 25_600, 51_200, 60_000, 60_000,
     ]) {
-      await candidates.clock.advance(pauseMs - 1);
+      await candidates.clock.advance(1.25 * pauseMs - 1);
       assert.equal(watches(), before, `${pauseMs}`);
       await candidates.clock.advance(1);
       assert.equal(watches(), ++before, `${pauseMs}`);
@@ -127,7 +127,7 @@ describe('watchLease', () => {
     });
     await settle();
     await candidates.write({ holderIdentity: 'y' });
-    await candidates.clock.advance(200);
+    await candidates.clock.advance(250);
     assert.deepEqual(observed, ['x', 'y']);
     stop.abort();
     await running;

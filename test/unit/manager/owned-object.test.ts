@@ -56,11 +56,16 @@ function desiredDeployment(
 class OwnedObjectFixture {
   readonly requests: string[] = [];
   loseResponseTo: string | undefined;
+  /** Called before the next PATCH. */
+  beforePatch: (() => Promise<unknown>) | undefined;
   readonly server: ApiServer = new ApiServer({ clock: new FakeClock() });
   readonly client: HttpClient;
   signal = new AbortController().signal;
   readonly #handler: HttpHandler = async (request) => {
     this.requests.push(request.method);
+    const before = request.method === 'PATCH' ? this.beforePatch : undefined;
+    if (before) this.beforePatch = undefined;
+    await before?.();
     const response = await this.server.handler(request);
     if (request.method !== this.loseResponseTo) return response;
     this.loseResponseTo = undefined;
@@ -153,6 +158,17 @@ describe('ensureOwnedObject', () => {
       managedFields?.map(({ manager, operation }) => `${manager} ${operation}`),
       ['app-controller Apply'],
     );
+  });
+
+  it('reads an object again that changes while its managedFields are upgraded', async () => {
+    const fixture = new OwnedObjectFixture();
+    await fixture.ensure(desiredDeployment(OWNER), undefined);
+    const cached = await fixture.live();
+    const at = { namespace: 'default', name: 'shop' };
+    fixture.beforePatch = () =>
+      fixture.client.patch(DEPLOYMENTS, at, { type: 'merge', body: { spec: { paused: true } } });
+    await fixture.ensure(desiredDeployment(OWNER, { replicas: 3 }), cached);
+    assert.deepEqual(fixture.requests, ['GET', 'PATCH', 'PATCH', 'GET', 'PATCH', 'PATCH']);
   });
 
   it('does not change an unowned object with the same name', async () => {

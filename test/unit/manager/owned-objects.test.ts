@@ -97,11 +97,17 @@ describe('Owned objects', () => {
   const edit = (name: string, body: object) =>
     client.patch(CONFIG_MAPS, { namespace: NAMESPACE, name }, { type: 'merge', body });
 
-  it('of several kinds are created with the reference to their owner, and listed', async () => {
+  it('of several kinds are created with the reference to their owner beside others, and listed', async () => {
     const owned = ownedBy().add(jobs);
-    const desired = [configMap('a', { x: '1' }), job('b', 'busybox')];
+    const other = { apiVersion: 'v1', kind: 'Pod', name: 'other', uid: 'other' };
+    const a = configMap('a', { x: '1' });
+    const desired = [
+      { ...a, metadata: { ...a.metadata, ownerReferences: [other] } },
+      job('b', 'busybox'),
+    ];
     assert.deepEqual(await ensure(owned, ...desired), ['created', 'created']);
-    assert.deepEqual((await live('a')).metadata.ownerReferences, [controllerReference(owner)]);
+    const references = [other, controllerReference(owner)];
+    assert.deepEqual((await live('a')).metadata.ownerReferences, references);
     writes.length = 0;
     assert.deepEqual(await ensure(owned, ...desired), ['unchanged', 'unchanged']);
     assert.deepEqual(writes, []);
@@ -214,10 +220,10 @@ describe('Owned objects', () => {
     const rejection = owned.ensure({ client, signal }, owner, [
       configMap('a', { 'no key!': '' }),
       configMap('b', {}),
-      configMap('c', { '': '' }),
+      { ...configMap('c', {}), metadata: { name: 'c', resourceVersion: '1' } },
     ]);
     await assert.rejects(rejection, (error: unknown) => {
-      assert.ok(isApiError(error, 'invalid'));
+      assert.ok(isApiError(error, 'invalid'), 'as the first');
       assert.match(error.message, /ConfigMap "a": .*; ConfigMap "c": /);
       return true;
     });

@@ -315,6 +315,8 @@ test('elects a leader with a Lease and a fence of its own by leaderElection: tru
   assert.deepEqual(ran, ['a default/one', 'b default/two']);
   const lease = await client.get(LEASES, { namespace: 'apps', name: 'labeller' });
   assert.match(lease.spec?.holderIdentity ?? '', /^b_[0-9a-f-]{36}$/);
+  const { userAgent } = server.requests.recent.find(({ path }) => path.includes('/leases/'))!;
+  assert.equal(userAgent, 'labeller/leader-election');
 });
 
 test('rejects a leader election without a name, a namespace, or a client that it can fence', async (context) => {
@@ -393,7 +395,10 @@ test('runs the same controller for several clusters, with names, events and metr
     controllers: (kit) => {
       kits = [kit, ...remotes.map((remote) => kit.forCluster(remote.name, remote.client))];
       assert.equal(kit.forCluster('b', remotes[0]!.client), kits[1]);
-      assert.throws(() => kit.forCluster('b', client), /the cluster b has another client/);
+      assert.throws(
+        () => kit.forCluster('b', client),
+        /^Error: .*the cluster b has another client/,
+      );
       assert.throws(() => kit.forCluster('B!', client), RangeError);
       const counter = { name: 'test_syncs_total', help: 'Syncs', labels: ['cluster'] } as const;
       return kits.map((each) => {
@@ -422,7 +427,10 @@ test('runs the same controller for several clusters, with names, events and metr
   assert.match(text, /reconcile_total\{controller="labeller-b",result="success"\} 2/);
   assert.match(text, /informer_queued_items\{name="c\/pods",/);
   assert.match(text, /^test_syncs_total\{cluster="c"\} 1$/m);
-  assert.throws(() => kits[0]?.forCluster('d', client), /call it in the option controllers/);
+  assert.throws(
+    () => kits[0]?.forCluster('d', client),
+    /^Error: .*call it in the option controllers/,
+  );
 });
 
 test('serves webhooks in each replica with a shared certificate, and not in a dry run', async (context) => {

@@ -58,6 +58,7 @@ describe('the name of an event', () => {
   });
 
   it('differs for each field that identifies an event', () => {
+    const related = { apiVersion: 'v1', kind: 'Node', name: 'n', uid: 'r' };
     const others = [
       event({ uid: 'v' }),
       event({ namespace: 'other' }),
@@ -68,6 +69,12 @@ describe('the name of an event', () => {
       event({}, { reason: 'Other' }),
       event({}, { message: 'other' }),
       event({}, { source: { component: 'other' } }),
+      event({}, { action: 'Create' }),
+      event({}, { related }),
+      event({}, { related: { ...related, uid: 's' } }),
+      event({}, { related: { ...related, name: 'other' } }),
+      event({ name: 'Not_valid' }),
+      event({ name: 'Not_valid_either' }),
     ];
     const names = new Set([event(), ...others].map(eventName));
     assert.equal(names.size, others.length + 1);

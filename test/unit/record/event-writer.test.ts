@@ -5,6 +5,7 @@ import { EVENTS } from '../../../src/api/builtin.ts';
 import { CORE_EVENTS } from '../../../src/record/event-api.ts';
 import { classifyFailure, EventWriter } from '../../../src/record/event-writer.ts';
 import type { WriteFailure } from '../../../src/record/event-writer.ts';
+import { OCCURRENCE } from '../../../src/record/recorded-event.ts';
 import type { RecordedEvent } from '../../../src/record/recorded-event.ts';
 import { newCorrelator } from './correlator-harness.ts';
 import { Simulation } from '../../support/simulation.ts';
@@ -73,6 +74,19 @@ test('counts an occurrence of a resourceVersion that the other process had not s
   await server.client.create(EVENTS, counted(5, about('20')));
   await write(counted(1, about('21')));
   assert.equal(stored()?.count, 6);
+});
+
+test('counts an occurrence with another annotation than the last one, whatever its resourceVersion', async () => {
+  const { server, counted, write, stored } = newWriter();
+  const occurrence = (id: string) => {
+    const event = counted(1, about('20'));
+    return { ...event, metadata: { ...event.metadata, annotations: { [OCCURRENCE]: id } } };
+  };
+  await server.client.create(EVENTS, { ...occurrence('1'), count: 5 });
+  await write(occurrence('2'));
+  assert.equal(stored()?.count, 6);
+  const { body } = server.patches.at(-1) ?? {};
+  assert.deepEqual(Object(body).metadata.annotations, { [OCCURRENCE]: '2' });
 });
 
 test('counts an event once if the response to its creation was lost', async () => {

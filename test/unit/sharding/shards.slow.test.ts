@@ -9,6 +9,7 @@ import { Deferred } from '../../../src/util/deferred.ts';
 import { untilAborted } from '../../../src/util/abort.ts';
 import { silentLogger } from '../../../src/util/logger.ts';
 import { ShardReplicas } from './replicas.ts';
+import type { ShardReplica } from './replicas.ts';
 import { isAbruptStop } from '../../../src/util/runnable.ts';
 
 /** Maximum time that a shard has no holder: the lease duration and a retry period with jitter. */
@@ -155,19 +156,20 @@ describe('Shards', () => {
     assert.ok(isAbruptStop(a.ending, 'leadershipLost'));
   });
 
-  it('may not write while it holds no shard', async () => {
+  it('may not write while it holds no shard, except events after it held one', async () => {
     const replicas = new ShardReplicas();
+    const may = ({ shards }: ShardReplica) => [shards.mayWrite(), shards.mayWriteEvents()];
     const a = replicas.start('a');
-    assert.equal(a.shards.mayWrite(), false);
+    assert.deepEqual(may(a), [false, false]);
     await replicas.advance(1000);
-    assert.equal(a.shards.mayWrite(), true);
+    assert.deepEqual(may(a), [true, true]);
     const b = replicas.start('b');
     await replicas.advance(1000);
-    assert.equal(b.shards.mayWrite(), false);
+    assert.deepEqual(may(b), [false, false]);
     a.stop();
     await replicas.advance(5000);
-    assert.equal(a.shards.mayWrite(), false);
-    assert.equal(b.shards.mayWrite(), true);
+    assert.deepEqual(may(a), [false, true], 'events of the stop');
+    assert.deepEqual(may(b), [true, true]);
   });
 
   it('requests no shard that another replica has requested', async () => {
@@ -226,6 +228,31 @@ describe('Shards', () => {
     await replicas.advance(1000);
     assert.ok(isAbruptStop(a.ending, 'leadershipLost'));
     assert.equal(a.shards.mayWrite(), false);
+  });
+
+  it('may not write after another process acquired the Lease of one shard, while others end', async () => {
+    const replicas = new ShardReplicas();
+    const a = replicas.start('a');
+    await replicas.advance(1000);
+    a.work = new Deferred();
+    const client = replicas.clientOver(replicas.clock);
+    const lease = await client.get(LEASES, SHARD_0);
+    await client.update(LEASES, { ...lease, spec: { ...lease.spec, holderIdentity: 'b' } });
+    await replicas.advance(1000);
+    assert.deepEqual(
+      [a.ending, a.shards.holds('shard 1'), a.shards.mayWrite(), a.shards.mayWriteEvents()],
+      [undefined, true, false, false],
+    );
+  });
+
+  it('keeps a shard whose requester would have more', async () => {
+    const replicas = new ShardReplicas();
+    const a = replicas.start('a', 1);
+    await replicas.advance(1000);
+    const client = replicas.clientOver(replicas.clock);
+    await client.update(LEASES, withRequest(await client.get(LEASES, SHARD_0), 'b'));
+    await replicas.advance(1000);
+    assert.deepEqual(a.served, [0]);
   });
 
   it('waits until no replica uses another number of shards', async () => {

@@ -3,6 +3,7 @@ import { test } from 'node:test';
 import { NODES, PODS } from '../../../src/api/builtin.ts';
 import { booleanOption, choiceOption, integerOption } from '../../../src/cli/flags/option.ts';
 import { listOption, textOption } from '../../../src/cli/flags/option.ts';
+import { checkProgram } from '../../../src/cli/program/program.ts';
 import { loadClusterConfig } from '../../../src/client/kube-config/kube-config.ts';
 import * as clients from '../../../src/client.ts';
 import * as library from '../../../src/index.ts';
@@ -10,6 +11,7 @@ import * as leaderelection from '../../../src/leaderelection.ts';
 import * as schema from '../../../src/schema.ts';
 import * as kitExports from '../../../src/testing.ts';
 import { checkOptions } from '../../../src/util/check-options.ts';
+import { Webhooks } from '../../../src/webhook.ts';
 
 test('rejects an unknown option with a suggestion', () => {
   const names = { labelSelector: true, limit: true } as const;
@@ -50,6 +52,7 @@ const kit = { client, clock, log, informers: informers() } as unknown as library
 const sync = async () => library.done();
 const controller = () =>
   new library.Controller({ client, clock, log }, { name: 'web', kind: 'Pod', sync });
+const program = { name: 'a', version: '1', controllers: {} };
 const clusterDeps = { client, clock, log };
 
 /** The functions that put a program together, called with `wrong` among their options. */
@@ -82,6 +85,13 @@ const CALLS: Readonly<Record<string, (wrong: object) => unknown>> = {
     }),
   'controllerManager: leaderElection': (wrong) =>
     library.controllerManager({ client, controllers, leaderElection: { ...election, ...wrong } }),
+  'controllerManager: webhookServer': (wrong) =>
+    library.controllerManager({
+      client,
+      controllers,
+      webhooks: new Webhooks(),
+      webhookServer: wrong,
+    }),
   runControllers: (wrong) =>
     library.runControllers({ client, controllers, ...wrong }, AbortSignal.abort()),
   ApiServer: (wrong) => new kitExports.ApiServer(wrong),
@@ -100,6 +110,13 @@ const CALLS: Readonly<Record<string, (wrong: object) => unknown>> = {
   integerOption: (wrong) => integerOption({ help: '', default: 1, min: 0, ...wrong }),
   listOption: (wrong) => listOption({ help: '', ...wrong }),
   textOption: (wrong) => textOption({ help: '', ...wrong }),
+  FlightRecorder: (wrong) => new library.FlightRecorder({ file: '', ...wrong }),
+  explore: (wrong) => kitExports.explore(wrong as never),
+  replay: (wrong) => kitExports.replay(wrong as never),
+  runProgram: (wrong) => checkProgram({ ...program, ...wrong }),
+  'runProgram: command': (wrong) => checkProgram({ ...program, commands: [wrong as never] }),
+  'runProgram: controller': (wrong) =>
+    checkProgram({ ...program, controllers: { a: wrong as never } }),
   customResource: (wrong) => schema.customResource(wrong as never),
 };
 

@@ -79,23 +79,33 @@ describe('ManagedCertificate', () => {
     );
     assert.deepEqual(annotations.toSorted(), ['injected-authorities', 'webhook-certificates']);
     assert.deepEqual(Object.keys(data).toSorted(), ['ca.crt', 'ca.key', 'tls.crt', 'tls.key']);
+    const paths = cluster.server.requests.recent.map(({ path }) => path);
+    const managers = paths.flatMap(
+      (path) => /\/secrets.*fieldManager=([\w-]+)/.exec(path)?.[1] ?? [],
+    );
+    assert.deepEqual(new Set(managers), new Set(['webhook-certificate']));
   });
 
-  it('reads the Secret again after a conflict, which is no error', async () => {
-    let isRacing = true;
-    const handler: HttpHandler = async (request) => {
-      if (isRacing && request.method === 'PUT') {
-        isRacing = false;
-        const body = { metadata: { labels: { touched: 'yes' } } };
-        await cluster.client.patch(SECRETS, AT, { type: 'merge', body });
-      }
-      return cluster.server.handler(request);
-    };
-    const replica = await cluster.start({ handler });
-    await cluster.pass(2 * MINUTE_MS);
-    await assertConsistent();
-    assert.deepEqual([isRacing, replica.errors()], [false, []]);
-  });
+  const touched = { type: 'merge', body: { metadata: { labels: { touched: 'yes' } } } } as const;
+  for (const [what, change] of [
+    ['after a conflict', () => cluster.client.patch(SECRETS, AT, touched)],
+    ['that was deleted before a write', () => cluster.client.delete(SECRETS, AT)],
+  ] as const) {
+    it(`reads the Secret again ${what}, which is no error`, async () => {
+      let isRacing = true;
+      const handler: HttpHandler = async (request) => {
+        if (isRacing && request.method === 'PUT') {
+          isRacing = false;
+          await change();
+        }
+        return cluster.server.handler(request);
+      };
+      const replica = await cluster.start({ handler });
+      await cluster.pass(2 * MINUTE_MS);
+      await assertConsistent();
+      assert.deepEqual([isRacing, replica.errors()], [false, []]);
+    });
+  }
 
   it('becomes ready when the CA bundles contain its authority', async () => {
     const standby = await cluster.start({ leads: false });

@@ -55,6 +55,11 @@ test('the patch has only what changed', () => {
     ['remove', '/2'],
     ['add', '/3', 6],
   ]);
+  assert.deepEqual(patch([3], [1, 2, 3, 4]), [
+    ['add', '/0', 1],
+    ['add', '/1', 2],
+    ['add', '/3', 4],
+  ]);
   assert.deepEqual(patch([1, 2, 1, 2, 1, 3], [2, 1, 1, 3, 2]), [
     ['remove', '/0'],
     ['remove', '/2'],

@@ -335,6 +335,8 @@ describe('Manifests of webhooks', () => {
     );
     const rule = { apiGroups: [''], resources: ['secrets'], verbs: ['get'] };
     const roles = webhookRoles({ namespace: [rule], cluster: [] }, NAMES);
+    for (const { metadata: each } of roles) assert.deepEqual(each.labels, metadata.labels);
+    assert.ok(metadata.labels);
     const subjects = roles.flatMap((role) => ('subjects' in role ? (role.subjects ?? []) : []));
     assert.deepEqual(
       new Set(subjects.map(({ name, namespace }) => `${namespace}/${name}`)),

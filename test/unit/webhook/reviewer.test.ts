@@ -197,10 +197,10 @@ describe('validators', () => {
     assert.equal((await send(VALIDATE, forged)).response.allowed, false);
   });
 
-  test('a rejection has the code, the reason and the message of the error', async () => {
+  test('a rejection has the code, the reason, the message and the details of the error', async () => {
     const errors = [
       new AdmissionDenied('not today'),
-      new AdmissionDenied('later', { code: 409, reason: 'Conflict' }),
+      new AdmissionDenied('later', { code: 409, reason: 'Conflict', details: { name: 'x' } }),
       new ApiError({ kind: 'notFound', code: 404, reason: 'NotFound', message: 'no class' }),
       new ApiError({ kind: 'badRequest', code: 400, message: 'no name' }),
     ];
@@ -212,12 +212,12 @@ describe('validators', () => {
     const statuses = [];
     while (errors.length > 0) statuses.push((await send(VALIDATE, review())).response.status);
     assert.deepEqual(
-      statuses.map((status) => [status?.code, status?.reason, status?.message]),
+      statuses.map((status) => [status?.code, status?.reason, status?.message, status?.details]),
       [
-        [403, 'Forbidden', 'not today'],
-        [409, 'Conflict', 'later'],
-        [404, 'NotFound', 'no class'],
-        [400, undefined, 'no name'],
+        [403, 'Forbidden', 'not today', undefined],
+        [409, 'Conflict', 'later', { name: 'x' }],
+        [404, 'NotFound', 'no class', undefined],
+        [400, undefined, 'no name', undefined],
       ],
     );
     assert.ok(lines.every(({ level }) => level === 4));

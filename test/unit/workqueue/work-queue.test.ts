@@ -372,6 +372,7 @@ test('rejects a delay or priority that is not a number', () => {
 
 test('returns a snapshot of ready, delayed and processed keys', async () => {
   const { clock, queue } = newQueue({ tenantOf: () => 'team' });
+  await clock.advance(5);
   queue.add('in flight');
   queue.add('waiting', { priority: 2, cause: 'Count changed' });
   queue.tryTake();

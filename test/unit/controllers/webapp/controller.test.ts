@@ -140,7 +140,8 @@ describe('A sync of a WebApp', () => {
     await assert.rejects(run(), /Task second failed at create: no quota/);
     assert.deepEqual(bench.steps, ['event TaskFailed', 'sent TaskFailed', 'patch webapps/status']);
     assert.deepEqual(bench.events, ['Warning TaskFailed: Task second: no quota']);
-    assert.equal((await condition('Ready'))?.reason, 'TaskFailed');
+    const ready = await condition('Ready');
+    assert.deepEqual([ready?.reason, ready?.message], ['TaskFailed', 'Task second: no quota']);
     assert.equal(await condition('Stalled'), undefined);
     assert.equal((await condition('FirstDone'))?.status, 'True');
     assert.equal((await condition('SecondDone'))?.reason, 'Failed');
