@@ -12,6 +12,7 @@ import type { BuildOptions, Plugin } from 'esbuild';
 import { cpSync, mkdirSync, readFileSync, rmSync, writeFileSync } from 'node:fs';
 import type { SourceMapPayload } from 'node:module';
 import { join, resolve } from 'node:path';
+import { parseArgs } from 'node:util';
 import { DESCRIPTIONS } from '../src/apiserver/generated/descriptions.ts';
 import { CALLERS_SUFFIX } from '../src/cli/logs/caller.ts';
 import { clientNodeBundle } from './client-node-bundle.ts';
@@ -24,7 +25,7 @@ import { bundledPackages } from './image/packages.ts';
 import { sbom } from './image/sbom.ts';
 
 const root = join(import.meta.dirname, '..');
-const [given] = process.argv.slice(2);
+const [given] = parseArgs({ allowPositionals: true }).positionals;
 const image = resolve(given ?? join(root, 'dist/image'));
 const program = join(image, PROGRAM_FILE);
 
