@@ -73,12 +73,19 @@ test('has the namespaces of the set, unless a request has its own', () => {
   assert.equal(set.for({ ...GADGETS, namespaced: false }).name, 'gadgets.test.example');
 });
 
-test('rejects another transform for the same objects', () => {
-  const { set } = newFixture();
-  const transform = (object: Thing) => object;
+test('caches what the transform returns, and rejects another transform for the same objects', async () => {
+  const { set, client, start, stop } = newFixture();
+  client.source(THINGS).put('a', 1);
+  const transform = (object: Thing) => ({ ...object, spec: { value: object.spec.value + 1 } });
   const informer = set.for(THINGS, { transform });
+  await start();
+  assert.deepEqual(
+    informer.lister.list().map(({ spec }) => spec.value),
+    [2],
+  );
   assert.equal(set.for(THINGS, { transform }), informer);
   assert.throws(() => set.for(THINGS), /another transform/);
+  await stop();
 });
 
 test('sends the selection with every list and watch', async () => {

@@ -160,7 +160,8 @@ test('drops new events above the capacity, counts them and logs once a minute; b
   assert.deepEqual(await dropped(), { buffer_full: 4 });
   const message = 'Dropped event: too many are waiting to be written';
   assert.deepEqual(errors(), [message, message]);
-  assert.equal(lines.findLast((line) => line.message === message)?.fields['times'], 2);
+  const { times, object, reason } = lines.findLast((line) => line.message === message)!.fields;
+  assert.deepEqual([times, object, reason], [2, 'default/f', 'Synced']);
   start();
   await settle();
   assert.deepEqual(server.stored, ['a Synced yes x2', 'b Synced yes x1']);

@@ -370,6 +370,16 @@ test('rejects a delay or priority that is not a number', () => {
   assert.equal(queue.length, 0);
 });
 
+test('gives a delayed key to a waiting worker when it is added without a delay', async () => {
+  const { queue } = newQueue();
+  const taken = queue.take();
+  queue.add('a', { afterMs: 1000 });
+  queue.add('a');
+  assert.equal(queue.length, 0);
+  queue.shutDown();
+  assert.equal((await taken)?.key, 'a');
+});
+
 test('returns a snapshot of ready, delayed and processed keys', async () => {
   const { clock, queue } = newQueue({ tenantOf: () => 'team' });
   await clock.advance(5);
