@@ -93,6 +93,19 @@ test('truncates bodies at 1024 characters, from 9 on at 10240, from 10 on not at
   assert.equal(await lengthAt(10), JSON.stringify(object));
 });
 
+test('masks only the confidential values of a JSON patch', async (t) => {
+  const respond = (_request: IncomingMessage, response: ServerResponse) =>
+    sendJson(response, configMap('settings'));
+  const { client, lines } = await connect(t, respond, 8);
+  const body = [
+    { op: 'replace', path: '/data/a', value: 'shown' },
+    { op: 'replace', path: '/spec/containers/0/env/0/value', value: 'hidden' },
+  ] as const;
+  await client.patch(CONFIG_MAPS, AT, { type: 'json', body });
+  const sent = String(lines.find(({ message }) => message === 'Request Body')?.fields['body']);
+  assert.match(sent, /"shown".*"<masked>"/);
+});
+
 test('masks credentials, Secrets and variables in logs and errors, at any verbosity', async (t) => {
   const canary = 'canary7f';
   const encoded = Buffer.from(canary).toString('base64');
