@@ -73,3 +73,32 @@ test('rejects a container whose limits the LimitRange does not permit', async ()
       'pods "small" is forbidden: minimum cpu usage per Container is 50m, but request is 10m',
   });
 });
+
+test('the sum of the containers of a Pod is within the limits of Pods', async () => {
+  const namespace = await api.namespace();
+  const ranges = `/api/v1/namespaces/${namespace}/limitranges`;
+  const limits = [{ type: 'Pod', max: { cpu: '2' }, maxLimitRequestRatio: { cpu: '4' } }];
+  await api.made(api.post(ranges, { metadata: { name: 'pods' }, spec: { limits } }));
+  const create = (limit: Json, request?: string) => {
+    const resources = { limits: limit && { cpu: limit }, requests: request && { cpu: request } };
+    const container = { image: 'nginx', resources };
+    const containers = ['a', 'b'].map((name) => ({ name, ...container }));
+    return api.post(`${pods(namespace)}?dryRun=All`, {
+      metadata: { name: 'p' },
+      spec: { containers },
+    });
+  };
+  await api.until('the LimitRange applies', async () => (await create(undefined)).status === 403);
+  for (const [reply, problem] of [
+    [await create('1'), undefined],
+    [await create('1500m'), 'maximum cpu usage per Pod is 2, but limit is 3'],
+    [await create(undefined, '1'), 'maximum cpu usage per Pod is 2.  No limit is specified'],
+    [
+      await create('1', '200m'),
+      'cpu max limit to request ratio per Pod is 4, but provided ratio is 5.000000',
+    ],
+  ] as const) {
+    assert.equal(reply.status, problem === undefined ? 201 : 403, reply.text);
+    if (problem) assert.ok(reply.body.message.includes(problem), reply.body.message);
+  }
+});

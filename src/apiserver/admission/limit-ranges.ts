@@ -1,4 +1,7 @@
+import type { Pod } from '../../api/builtin.ts';
+import type { DeepReadonly } from '../../api/object.ts';
 import { compareQuantities, quantityNanos } from '../../api/quantity.ts';
+import { podResources } from '../../api/resource-list.ts';
 import { copyJson } from '../json/copy-json.ts';
 import type { StoredObject } from '../objects/resource-definition.ts';
 import type { JsonObject } from '../../util/json-value.ts';
@@ -86,6 +89,7 @@ export function requireWithinLimits(attributes: Attributes, ranges: readonly Sto
     const problems = objectsIn(objectIn(range, 'spec'), 'limits').flatMap((limit) => {
       const type = textIn(limit, 'type');
       if (definition.plural === 'pods') {
+        if (type === 'Pod') return problemsOf(limit, resourcesOf(object));
         if (type !== 'Container') return [];
         return CONTAINER_LISTS.flatMap(([field]) =>
           objectsIn(spec, field).flatMap((container) =>
@@ -104,7 +108,14 @@ export function requireWithinLimits(attributes: Attributes, ranges: readonly Sto
   }
 }
 
-/** Returns the amounts of a container that are outside of a limit, with upstream's texts. */
+/** The requests and limits of a whole Pod. As upstream, its overhead counts for nothing here. */
+function resourcesOf({ spec = { containers: [] } }: DeepReadonly<Pod>): JsonObject {
+  const { overhead: _overhead, ...own } = spec;
+  const pod = { spec: own };
+  return { requests: podResources(pod, 'requests'), limits: podResources(pod, 'limits') };
+}
+
+/** Returns the amounts of a container or a Pod that are outside of a limit, with upstream's texts. */
 function problemsOf(limit: JsonObject, resources: JsonObject | undefined): string[] {
   const requests = amountsOf(resources, 'requests');
   const limits = amountsOf(resources, 'limits');
