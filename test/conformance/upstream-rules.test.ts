@@ -1400,6 +1400,41 @@ test('a flow schema has a precedence, and an autoscaler the API group of its tar
   assert.equal((await api.post(reviews, review('b c'))).status, 422);
 });
 
+test('a bound claim grows if its storage class permits it', async () => {
+  const space = await api.namespace();
+  const classes = '/apis/storage.k8s.io/v1/storageclasses';
+  const name = `${space}-grows`;
+  const grows = { metadata: { name }, provisioner: 'a', allowVolumeExpansion: true };
+  await api.made(api.post(classes, grows));
+  const path = `/api/v1/namespaces/${space}/persistentvolumeclaims`;
+  const of = (storage: string) => ({ spec: { resources: { requests: { storage } } } });
+  for (const [claim, storageClassName, status] of [
+    ['a', name, 200],
+    ['b', `${space}-none`, 403],
+    ['c', '', 403],
+  ] as const) {
+    const { spec } = of('1Gi');
+    const accessModes = ['ReadWriteOnce'];
+    await api.made(
+      api.post(path, {
+        metadata: { name: claim },
+        spec: { ...spec, accessModes, storageClassName, volumeName: 'v' },
+      }),
+    );
+    assert.equal((await api.patch(`${path}/${claim}`, of('2Gi'))).status, 403);
+    await api.made(
+      api.patch(`${path}/${claim}/status`, {
+        status: { phase: 'Bound', capacity: { storage: '1Gi' } },
+      }),
+    );
+    await api.until('the storage class is known', async () => {
+      const reply = await api.patch(`${path}/${claim}`, of('2Gi'));
+      return reply.status === status;
+    });
+  }
+  await api.made(api.delete(`${classes}/${name}`));
+});
+
 test('the host of an Ingress has a wildcard only as its first label', async () => {
   const space = await api.namespace();
   const path = `/apis/networking.k8s.io/v1/namespaces/${space}/ingresses?dryRun=All`;

@@ -26,11 +26,11 @@ export function withPluginsOfKind(
   return next;
 }
 
-/** @throws {StatusError} 403 if an admission plugin of the kind rejects a complete and valid new object */
+/** @throws {StatusError} 403 if an admission plugin of the kind rejects a complete and valid object */
 export function requireByPluginsOfKind(attributes: Attributes, store: ObjectStore): void {
-  const { object, operation, definition, subresource } = attributes;
-  if (!object || operation !== 'CREATE' || subresource !== '') return;
-  definition.hooks?.requireAdmitted?.(object, hookContext(attributes, store));
+  const { object, oldObject, operation, definition, subresource } = attributes;
+  if (!object || operation === 'DELETE' || subresource !== '') return;
+  definition.hooks?.requireAdmitted?.(object, oldObject, hookContext(attributes, store));
 }
 
 function hookContext(attributes: Attributes, store: ObjectStore): AdmissionHookContext {

@@ -323,11 +323,16 @@ export interface ResourceHooks {
     context: AdmissionHookContext,
   ) => void;
   /**
-   * Checks a new object that is complete and valid as the built-in admission plugins of the kind do.
+   * Checks an object that is complete and valid as the built-in admission plugins of the kind do.
    *
+   * @param previous the stored object of an update
    * @throws {Error} from `context.forbidden` if a plugin rejects the object
    */
-  readonly requireAdmitted?: (object: StoredObject, context: AdmissionHookContext) => void;
+  readonly requireAdmitted?: (
+    object: StoredObject,
+    previous: StoredObject | undefined,
+    context: AdmissionHookContext,
+  ) => void;
   /** Sets or clears the fields that clients cannot set. `metadata` is already complete. */
   readonly prepareForCreate?: (object: ApiObject, context: HookContext) => void;
   /** Sets or clears such fields at an update. */

@@ -32,6 +32,7 @@ export const PERSISTENT_VOLUME_CLAIM: BuiltinKind = {
   defaults: { 'spec.volumeMode': 'Filesystem', 'status.phase': 'Pending' },
   hooks: {
     admit: setStorageClass,
+    requireAdmitted: requireResizable,
     prepareForCreate: (claim) => alignDataSources(claim),
     prepareForUpdate: (claim, previous) => alignDataSources(claim, previous),
   },
@@ -82,6 +83,35 @@ function setStorageClass(
   const classes = list({ group: 'storage.k8s.io', plural: 'storageclasses' });
   const name = defaultClassName(classes, IS_DEFAULT);
   if (name !== undefined) spec['storageClassName'] = name;
+}
+
+/** The admission plugin PersistentVolumeClaimResize. */
+function requireResizable(
+  claim: StoredObject,
+  previous: StoredObject | undefined,
+  { list, forbidden }: AdmissionHookContext,
+): void {
+  if (!previous || compareQuantities(sizeOf(claim), sizeOf(previous)) <= 0) return;
+  if (textIn(objectIn(previous, 'status'), 'phase') !== 'Bound') {
+    throw forbidden('Only bound persistent volume claims can be expanded');
+  }
+  const name = classOf(claim);
+  const storageClass = list({ group: 'storage.k8s.io', plural: 'storageclasses' }).find(
+    ({ metadata }) => metadata.name === name,
+  );
+  if (name === classOf(previous) && storageClass?.['allowVolumeExpansion'] === true) return;
+  throw forbidden(
+    'only dynamically provisioned pvc can be resized and the storageclass that provisions the pvc must support resize',
+  );
+}
+
+function sizeOf(claim: StoredObject): string {
+  return textOf(valueAtPath(claim, ['spec', 'resources', 'requests', 'storage']), '0');
+}
+
+function classOf(claim: StoredObject): string {
+  const { annotations } = claim.metadata;
+  return annotations?.[CLASS_ANNOTATION] ?? textIn(objectIn(claim, 'spec'), 'storageClassName');
 }
 
 /**

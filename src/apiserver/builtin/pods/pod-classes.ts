@@ -59,7 +59,12 @@ const OTHER_OVERHEAD = "pod rejected: Pod's Overhead doesn't match RuntimeClass'
  *
  * @throws {StatusError} 403
  */
-export function requireOverhead(pod: StoredObject, context: AdmissionHookContext): void {
+export function requireOverhead(
+  pod: StoredObject,
+  previous: StoredObject | undefined,
+  context: AdmissionHookContext,
+): void {
+  if (previous) return;
   const spec = objectIn(pod, 'spec') ?? {};
   const overhead = overheadOf(runtimeClassOf(spec, context));
   if (equalJson(spec['overhead'], overhead)) return;
