@@ -295,6 +295,17 @@ test('managed fields can be reset', async () => {
   await api.made(api.apply(at, 'one', widget('wiped')));
   const wiped = await api.made(api.patch(at, { metadata: { managedFields: [{}] } }));
   assert.equal(wiped.metadata.managedFields, undefined);
+  // An empty list resets those of a built-in kind.
+  const accounts = `/api/v1/namespaces/${await api.namespace()}/serviceaccounts`;
+  await api.made(api.post(accounts, { metadata: { name: 'wiped', labels: { a: 'b' } } }));
+  await api.made(api.apply(`${path}/kept`, 'one', widget('kept')));
+  for (const [place, isReset] of [
+    [`${accounts}/wiped`, true],
+    [`${path}/kept`, false],
+  ] as const) {
+    const { metadata } = await api.made(api.patch(place, { metadata: { managedFields: [] } }));
+    assert.equal(metadata.managedFields === undefined, isReset, place);
+  }
 });
 
 test('a write without a field manager uses the user agent as the manager', async () => {

@@ -35,6 +35,11 @@ test('a merge patch merges objects, replaces lists, and removes null fields', as
 
 test('a merge patch must be an object', async () => {
   const at = `${configMaps(space)}/a`;
+  assertRejected(await api.patch(at, 'null'), {
+    code: 400,
+    reason: 'BadRequest',
+    message: 'Invalid JSON Patch',
+  });
   assertRejected(await api.patch(at, [1]), {
     code: 400,
     reason: 'BadRequest',

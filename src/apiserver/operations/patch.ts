@@ -152,6 +152,7 @@ export function patchedBody(call: Call, sent: unknown, live: StoredObject): Prom
       case JSON_PATCH:
         return runSteps(call, jsonPatchInSteps(live, sent), live);
       case MERGE_PATCH:
+        if (sent === null) throw badRequest('Invalid JSON Patch');
         return mergePatch(live, patchObject(sent, 'error decoding patch'));
       case STRATEGIC_PATCH:
         if (!definition.custom && definition.schema) {

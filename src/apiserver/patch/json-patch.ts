@@ -273,7 +273,9 @@ function parseOperations(patch: unknown): JsonOperation[] {
   return patch.map(parseOperation);
 }
 
-function parseOperation(operation: unknown): JsonOperation {
+function parseOperation(decoded: unknown): JsonOperation {
+  // As Go decodes it: an operation without members.
+  const operation = decoded ?? {};
   if (!isRecord(operation)) {
     throw new PatchError(
       'malformed',

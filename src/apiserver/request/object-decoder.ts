@@ -418,7 +418,11 @@ function decodeMetadata(
   const metadata = withoutZeroValues(known.value as JsonObject, objectMeta());
   // Upstream reads the times of a custom resource when it needs them.
   if (custom && metadata['deletionTimestamp'] === null) delete metadata['deletionTimestamp'];
-  return { name: '', ...metadata } as Partial<ObjectMeta> as ObjectMeta;
+  // As upstream, an empty list of a built-in kind resets the managers, as a list with an empty entry does.
+  const { managedFields } = known.value as JsonObject;
+  const resets = !custom && Array.isArray(managedFields) && managedFields.length === 0;
+  const decoded = { name: '', ...metadata, ...(resets && { managedFields: [{}] }) };
+  return decoded as Partial<ObjectMeta> as ObjectMeta;
 }
 
 /** Returns why Go does not decode metadata, undefined if it does. */

@@ -93,6 +93,7 @@ test('an operation that does not fit the object is a 422', () => {
 
 test('an unknown operation is a 422', () => {
   refuses({}, [{ op: 'jump', path: '/a' }], 422, /Unexpected kind: "jump"/);
+  refuses({}, [null], 422, /./);
 });
 
 test('a malformed JSON patch is a 400', () => {
