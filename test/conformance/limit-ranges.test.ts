@@ -82,7 +82,10 @@ test('the sum of the containers of a Pod is within the limits of Pods', async ()
   const create = (limit: Json, request?: string) => {
     const resources = { limits: limit && { cpu: limit }, requests: request && { cpu: request } };
     const container = { image: 'nginx', resources };
-    const containers = ['a', 'b'].map((name) => ({ name, ...container }));
+    const containers = [
+      { name: 'a', ...container },
+      { name: 'b', ...container },
+    ];
     return api.post(`${pods(namespace)}?dryRun=All`, {
       metadata: { name: 'p' },
       spec: { containers },
