@@ -74,8 +74,9 @@ const pulled: readonly [image: string, policy: string][] = [
   ['nginx:1.27', 'IfNotPresent'],
   ['registry:5000/nginx', 'Always'],
   ['registry:5000/nginx:1.27', 'IfNotPresent'],
-  ['nginx@sha256:abcd', 'IfNotPresent'],
-  ['nginx:latest@sha256:abcd', 'Always'],
+  [`nginx@sha256:${'ab'.repeat(32)}`, 'IfNotPresent'],
+  [`nginx:latest@sha256:${'ab'.repeat(32)}`, 'Always'],
+  ['nginx:latest@sha256:abcd', 'IfNotPresent'],
 ];
 
 for (const [image, policy] of pulled) {
