@@ -175,6 +175,10 @@ describe('A sync of an At', () => {
     await late.run();
     assert.deepEqual(late.bench.events, ['Normal Started: Started in Pod task-pod, 1m30s late']);
     assert.deepEqual(late.counted, ['due', 'missed', 'started 90000']);
+    const bySecond = await setUp();
+    await bySecond.bench.clock.advance(1000);
+    await bySecond.run();
+    assert.deepEqual(bySecond.bench.events, ['Normal Started: Started in Pod task-pod, 1s late']);
     const inTime = await setUp();
     await inTime.run();
     assert.deepEqual(inTime.bench.events, ['Normal Started: Started in Pod task-pod']);
