@@ -25,6 +25,7 @@ import { mutateInOrder } from './mutation.ts';
 import type { ServiceAccountDeps } from './service-accounts.ts';
 import { isOfServiceAccounts, withServiceAccount } from './service-accounts.ts';
 import { requireByPluginsOfKind, withPluginsOfKind } from './kind-plugins.ts';
+import { isOfPodSecurity, requirePodSecurity } from './pod-security/pod-security.ts';
 import { protectionOf, withProtection } from './storage-protection.ts';
 import { validatePolicies } from './validating-policies.ts';
 import type { Invocation } from './webhooks.ts';
@@ -78,7 +79,8 @@ class Configuration {
  * Admission by configuration, in upstream's order:
  *
  *   defaults of LimitRanges ► ServiceAccounts ► plugins of the kind ► storage protection ► mutating policies
- *     ► mutating webhooks ► schema and rules ► limits of LimitRanges ► validating policies ► validating webhooks ► ResourceQuotas
+ *     ► mutating webhooks ► schema and rules ► limits of LimitRanges ► PodSecurity ► plugins of the kind ► validating policies
+ *     ► validating webhooks ► ResourceQuotas
  */
 export class Admission implements AdmissionChain {
   readonly #deps: AdmissionDeps;
@@ -113,7 +115,8 @@ export class Admission implements AdmissionChain {
       !this.#validating.isEmpty ||
       this.#limitRanges.size > 0 ||
       this.#quotas.size > 0 ||
-      definition.hooks?.requireAdmitted !== undefined
+      definition.hooks?.requireAdmitted !== undefined ||
+      isOfPodSecurity(definition)
     );
   }
 
@@ -144,8 +147,9 @@ export class Admission implements AdmissionChain {
 
   async validate(attributes: Attributes): Promise<void> {
     if (isExempt(attributes)) return;
-    requireByPluginsOfKind(attributes, this.#deps.store);
     requireWithinLimits(attributes, this.#limitRanges.list(attributes.namespace));
+    requirePodSecurity(attributes, this.#deps.store);
+    requireByPluginsOfKind(attributes, this.#deps.store);
     const invocations = this.#validating.invocations(attributes, this.#deps);
     for (const invocation of invocations) {
       if ('match' in invocation) await prepareInvocation(attributes, invocation, this.#deps);
