@@ -95,8 +95,8 @@ export function differenceOf(
       case 'none':
         return '';
       case 'equal': {
-        const isGarbage = isGarbageIn(expected, actual);
-        const isKept = (line: string) => !isGarbage(line);
+        const garbage = garbageIn(expected, actual);
+        const isKept = (line: string) => !isNamedIn(line, garbage);
         return stateDifference(expected.lines.filter(isKept), actual.lines.filter(isKept));
       }
       case 'living':
@@ -117,12 +117,12 @@ export function differenceOf(
 }
 
 /**
- * Returns a function that returns whether an object is garbage in the expected state, or garbage in the actual state and deleted in
- * the expected one: its owner was deleted before a controller deleted the object.
+ * Returns the garbage of the expected state, and that of the actual state which was deleted in the expected one: its owner was
+ * deleted before a controller deleted the object.
  */
-function isGarbageIn(expected: FinalState, actual: FinalState): (line: string) => boolean {
-  const garbage = actual.garbage.filter((line) => expected.deleted.has(splitLine(line)[0]));
-  return (line) => isNamedIn(line, expected.garbage) || isNamedIn(line, garbage);
+function garbageIn(expected: FinalState, actual: FinalState): readonly string[] {
+  const deleted = actual.garbage.filter((line) => expected.deleted.has(splitLine(line)[0]));
+  return [...expected.garbage, ...deleted];
 }
 
 function isNamedIn(line: string, lines: readonly string[]): boolean {

@@ -83,7 +83,7 @@ export function* search(
  */
 function lastActionsIndex(steps: readonly TraceEntry[]): number {
   const actions = [...steps.keys()].filter((index) => steps[index]?.step.kind === 'action');
-  return actions.length < 2 ? 0 : (actions.at(-2) ?? 0);
+  return actions.at(-2) ?? 0;
 }
 
 /** Returns the faults that can strike after the last one of a run, in the next `maxSteps` steps. */

@@ -12,20 +12,27 @@ import {
   pluralOfNoun,
   nounWithNames,
   settersOf,
+  usersOf,
 } from './checked-pod.ts';
+
+/** Returns who sets profiles that are neither the default of the runtime nor of the node, and their types. */
+function otherProfiles(spec: JsonObject, field: 'appArmorProfile' | 'seccompProfile') {
+  const types: string[] = [];
+  const isOther = (security: JsonObject | undefined) => {
+    const profile = objectIn(security, field);
+    const type = textIn(profile, 'type');
+    if (!profile || type === 'RuntimeDefault' || type === 'Localhost') return false;
+    types.push(type);
+    return true;
+  };
+  const setters = settersOf(isOther(securityOf(spec)), containerNamesWhere(spec, isOther));
+  return { setters, types: sortedUnique(types) };
+}
 
 const APP_ARMOR = 'container.apparmor.security.beta.kubernetes.io/';
 
 export function appArmorProfile({ metadata, spec }: CheckedPod): PodViolation | undefined {
-  const bad: string[] = [];
-  const isBad = (security: JsonObject | undefined) => {
-    const profile = objectIn(security, 'appArmorProfile');
-    const type = textIn(profile, 'type');
-    if (!profile || type === 'RuntimeDefault' || type === 'Localhost') return false;
-    bad.push(type);
-    return true;
-  };
-  const setters = settersOf(isBad(securityOf(spec)), containerNamesWhere(spec, isBad));
+  const { setters, types } = otherProfiles(spec, 'appArmorProfile');
   const annotations = Object.entries(metadata.annotations ?? {})
     .filter(
       ([name, profile]) =>
@@ -33,7 +40,7 @@ export function appArmorProfile({ metadata, spec }: CheckedPod): PodViolation | 
     )
     .map(([name, profile]) => `${name}=${goQuote(profile)}`)
     .sort();
-  const values = [...sortedUnique(bad), ...annotations];
+  const values = [...types, ...annotations];
   if (values.length === 0) return undefined;
   const all = [
     ...(setters === undefined ? [] : [setters]),
@@ -108,8 +115,7 @@ export function hostPorts({ spec }: CheckedPod): PodViolation | undefined {
   });
   if (names.length === 0) return undefined;
   const used = sortedUnique(ports);
-  const verb = names.length === 1 ? 'uses' : 'use';
-  const detail = `${nounWithNames('container', names)} ${verb} ${pluralOfNoun('hostPort', used.length)} ${used.join(', ')}`;
+  const detail = `${usersOf('container', names)} ${pluralOfNoun('hostPort', used.length)} ${used.join(', ')}`;
   return { reason: 'hostPort', detail };
 }
 
@@ -133,8 +139,7 @@ export function hostsOfProbes({ spec }: CheckedPod): PodViolation | undefined {
   });
   if (names.length === 0) return undefined;
   const [users, used] = [sortedUnique(names), sortedUnique(hosts)];
-  const verb = users.length === 1 ? 'uses' : 'use';
-  const detail = `${nounWithNames('container', users)} ${verb} ${nounWithNames('probe or lifecycle host', used)}`;
+  const detail = `${usersOf('container', users)} ${nounWithNames('probe or lifecycle host', used)}`;
   return { reason: 'probe or lifecycle host', detail };
 }
 
@@ -211,43 +216,13 @@ export function seccompAnnotations({ metadata, spec }: CheckedPod): PodViolation
 }
 
 export function seccompProfile({ spec }: CheckedPod): PodViolation | undefined {
-  const types: string[] = [];
-  const isBad = (security: JsonObject | undefined) => {
-    const profile = objectIn(security, 'seccompProfile');
-    const type = textIn(profile, 'type');
-    if (!profile || type === 'RuntimeDefault' || type === 'Localhost') return false;
-    types.push(type);
-    return true;
-  };
-  const setters = settersOf(isBad(securityOf(spec)), containerNamesWhere(spec, isBad));
+  const { setters, types } = otherProfiles(spec, 'seccompProfile');
   if (setters === undefined) return undefined;
-  const detail = `${setters} must not set securityContext.seccompProfile.type to ${quotedNames(sortedUnique(types))}`;
+  const detail = `${setters} must not set securityContext.seccompProfile.type to ${quotedNames(types)}`;
   return { reason: 'seccompProfile', detail };
 }
 
 /** Safe sysctls by the minor version in which they were allowed. */
-
-export function sysctls(minor: number): CheckPod {
-  const allowed = new Set(SYSCTLS.flatMap(([since, names]) => (since <= minor ? names : [])));
-  return ({ spec }) => {
-    const names = objectsIn(securityOf(spec), 'sysctls')
-      .map((sysctl) => textIn(sysctl, 'name'))
-      .filter((name) => !allowed.has(name));
-    return names.length === 0
-      ? undefined
-      : { reason: 'forbidden sysctls', detail: names.join(', ') };
-  };
-}
-
-export function hostProcess({ spec }: CheckedPod): PodViolation | undefined {
-  const isSet = (security: JsonObject | undefined) =>
-    objectIn(security, 'windowsOptions')?.['hostProcess'] === true;
-  const setters = settersOf(isSet(securityOf(spec)), containerNamesWhere(spec, isSet));
-  if (setters === undefined) return undefined;
-  const detail = `${setters} must not set securityContext.windowsOptions.hostProcess=true`;
-  return { reason: 'hostProcess', detail };
-}
-
 export const SYSCTLS: readonly (readonly [minor: number, names: readonly string[]])[] = [
   [
     0,
@@ -272,3 +247,24 @@ export const SYSCTLS: readonly (readonly [minor: number, names: readonly string[
   [32, ['net.ipv4.tcp_rmem', 'net.ipv4.tcp_wmem']],
   [37, ['net.ipv4.tcp_slow_start_after_idle', 'net.ipv4.tcp_notsent_lowat']],
 ];
+
+export function sysctls(minor: number): CheckPod {
+  const allowed = new Set(SYSCTLS.flatMap(([since, names]) => (since <= minor ? names : [])));
+  return ({ spec }) => {
+    const names = objectsIn(securityOf(spec), 'sysctls')
+      .map((sysctl) => textIn(sysctl, 'name'))
+      .filter((name) => !allowed.has(name));
+    return names.length === 0
+      ? undefined
+      : { reason: 'forbidden sysctls', detail: names.join(', ') };
+  };
+}
+
+export function hostProcess({ spec }: CheckedPod): PodViolation | undefined {
+  const isSet = (security: JsonObject | undefined) =>
+    objectIn(security, 'windowsOptions')?.['hostProcess'] === true;
+  const setters = settersOf(isSet(securityOf(spec)), containerNamesWhere(spec, isSet));
+  if (setters === undefined) return undefined;
+  const detail = `${setters} must not set securityContext.windowsOptions.hostProcess=true`;
+  return { reason: 'hostProcess', detail };
+}

@@ -52,6 +52,11 @@ export function nounWithNames(noun: string, names: readonly string[]): string {
   return `${pluralOfNoun(noun, names.length)} ${quotedNames(names)}`;
 }
 
+/** Text of those that use something: `containers "a", "b" use`. */
+export function usersOf(noun: string, names: readonly string[]): string {
+  return `${nounWithNames(noun, names)} ${names.length === 1 ? 'uses' : 'use'}`;
+}
+
 /** Text of the Pod and of containers that set a field, or undefined if there are none. */
 export function settersOf(isSetByPod: boolean, containers: readonly string[]): string | undefined {
   const setters = isSetByPod ? ['pod'] : [];

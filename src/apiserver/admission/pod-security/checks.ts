@@ -38,17 +38,13 @@ interface Check {
   readonly replaces?: string;
 }
 
-/** The last minor version with another form of a check. */
-const LAST_MINOR = 37;
-
 /** Returns why the Pod is not allowed on a level, as it was defined in a minor version of Kubernetes. */
 export function violationsOf(
   pod: CheckedPod,
   level: RestrictedLevel,
   minor: number,
 ): readonly PodViolation[] {
-  const version = Math.min(minor, LAST_MINOR);
-  const formOf = ({ forms }: Check) => forms.findLast(([since]) => since <= version)?.[1];
+  const formOf = ({ forms }: Check) => forms.findLast(([since]) => since <= minor)?.[1];
   const applied = CHECKS.filter(
     (check) => (level === 'restricted' || check.level === level) && formOf(check),
   );

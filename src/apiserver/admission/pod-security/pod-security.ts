@@ -220,26 +220,26 @@ function warningsOfPods(
     (isKnown ? others : first).push(pod);
   }
   const checked = [...first, ...others].slice(0, MAX_PODS);
-  const names = new Map<string, string[]>();
-  for (const pod of checked) {
-    const found = violations(podOf(pod), enforce);
-    if (found.length === 0) continue;
-    const reason = found.map((each) => each.reason).join(', ');
-    names.set(reason, [...(names.get(reason) ?? []), pod.metadata.name]);
-  }
+  const reasonOf = (pod: StoredObject) =>
+    violations(podOf(pod), enforce)
+      .map(({ reason }) => reason)
+      .join(', ');
+  const byReason = Map.groupBy(checked, reasonOf);
+  // Those of Pods that are allowed.
+  byReason.delete('');
   const warnings: string[] = [];
   if (checked.length < pods.length) {
     warnings.push(
       `new PodSecurity enforce level only checked against the first ${checked.length} of ${pods.length} existing pods`,
     );
   }
-  if (names.size > 0) {
+  if (byReason.size > 0) {
     warnings.push(
       `existing pods in namespace "${namespace}" violate the new PodSecurity enforce level "${textOf(enforce)}"`,
     );
   }
-  const lines = Array.from(names, ([reason, [...all]]) => {
-    const [name, ...rest] = all.sort();
+  const lines = Array.from(byReason, ([reason, violating]) => {
+    const [name, ...rest] = violating.map(({ metadata }) => metadata.name).sort();
     const noun = rest.length === 1 ? 'pod' : 'pods';
     return `${name}${rest.length === 0 ? '' : ` (and ${rest.length} other ${noun})`}: ${reason}`;
   });

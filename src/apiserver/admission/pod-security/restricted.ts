@@ -8,6 +8,7 @@ import {
   sortedUnique,
   nounWithNames,
   settersOf,
+  usersOf,
 } from './checked-pod.ts';
 import { addedCapabilities, seccompProfile } from './baseline.ts';
 
@@ -82,8 +83,7 @@ export function restrictedVolumes({ spec }: CheckedPod): PodViolation | undefine
   if (bad.length === 0) return undefined;
   const names = bad.map((volume) => textIn(volume, 'name'));
   const types = sortedUnique(bad.map((volume) => OTHER_VOLUMES.find(isSet(volume)) ?? 'unknown'));
-  const verb = names.length === 1 ? 'uses' : 'use';
-  const detail = `${nounWithNames('volume', names)} ${verb} ${nounWithNames('restricted volume type', types)}`;
+  const detail = `${usersOf('volume', names)} ${nounWithNames('restricted volume type', types)}`;
   return { reason: 'restricted volume types', detail };
 }
 
