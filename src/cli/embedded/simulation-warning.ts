@@ -2,6 +2,7 @@ import { controllerOf } from '../../api/metadata.ts';
 import { equalJson } from '../../api/equal.ts';
 import { groupResourceOf } from '../../api/resource.ts';
 import { BUILTIN_KINDS } from '../../apiserver/builtin/kinds.ts';
+import { POD_PATHS } from '../../apiserver/builtin/pods/pod-paths.ts';
 import type {
   ResourceDefinition,
   StoredObject,
@@ -9,18 +10,6 @@ import type {
 import { isInterpreted, SIMULATION_PREFIX } from '../../cluster/kubelet/simulated-program.ts';
 import { objectIn, objectsIn, textsIn } from '../../util/json-value.ts';
 import type { JsonObject } from '../../util/json-value.ts';
-
-/** Path of the Pod's metadata and spec in the kinds that users create. */
-const TEMPLATES: ReadonlyMap<string, readonly string[]> = new Map([
-  ['pods', []],
-  ['replicationcontrollers', ['spec', 'template']],
-  ['daemonsets.apps', ['spec', 'template']],
-  ['deployments.apps', ['spec', 'template']],
-  ['replicasets.apps', ['spec', 'template']],
-  ['statefulsets.apps', ['spec', 'template']],
-  ['jobs.batch', ['spec', 'template']],
-  ['cronjobs.batch', ['spec', 'jobTemplate', 'spec', 'template']],
-]);
 
 export const SIMULATION_WARNING =
   'this server simulates Pods: it pulls no image and runs no program, so Pods become ready with any image, and their logs are empty';
@@ -34,8 +23,9 @@ export function kindsWithSimulationWarning(): readonly ResourceDefinition[] {
 }
 
 function withWarning(kind: ResourceDefinition): ResourceDefinition {
-  const path = TEMPLATES.get(groupResourceOf(kind));
-  if (!path) return kind;
+  const path = POD_PATHS.get(groupResourceOf(kind));
+  // Nothing runs a PodTemplate.
+  if (!path || kind.plural === 'podtemplates') return kind;
   const warnings: ResourceDefinition['warnings'] = (object, previous, subresource) => {
     const own = kind.warnings?.(object, previous, subresource) ?? [];
     const isNew = subresource === undefined && isUnsimulated(object, previous, path);

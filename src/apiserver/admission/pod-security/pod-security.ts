@@ -2,8 +2,10 @@ import type { FieldError } from '../../../api/field-error.ts';
 import { fieldError, formatFieldError } from '../../../api/field-error.ts';
 import { controllerOf } from '../../../api/metadata.ts';
 import { equalJson } from '../../../api/equal.ts';
+import { groupResourceOf } from '../../../api/resource.ts';
 import type { JsonObject } from '../../../util/json-value.ts';
 import { objectIn, objectsIn, textIn } from '../../../util/json-value.ts';
+import { POD_PATHS } from '../../builtin/pods/pod-paths.ts';
 import type { ResourceDefinition, StoredObject } from '../../objects/resource-definition.ts';
 import { forbiddenError, invalidError } from '../../objects/status-error.ts';
 import type { ObjectStore } from '../../storage/object-store.ts';
@@ -34,19 +36,6 @@ interface SecurityPolicy extends Readonly<Record<Mode, LevelVersion>> {
 
 const DEFAULT: LevelVersion = { level: 'privileged', minor: Infinity };
 
-/** Where the Pod of a kind is. */
-const TEMPLATES: ReadonlyMap<string, readonly string[]> = new Map([
-  ['/pods', []],
-  ['/replicationcontrollers', ['spec', 'template']],
-  ['/podtemplates', ['template']],
-  ['apps/replicasets', ['spec', 'template']],
-  ['apps/deployments', ['spec', 'template']],
-  ['apps/statefulsets', ['spec', 'template']],
-  ['apps/daemonsets', ['spec', 'template']],
-  ['batch/jobs', ['spec', 'template']],
-  ['batch/cronjobs', ['spec', 'jobTemplate', 'spec', 'template']],
-]);
-
 const IGNORED_SUBRESOURCES: ReadonlySet<string> = new Set(['binding', 'eviction', 'status']);
 
 /** Maximum number of Pods that a new level of a namespace is checked for. */
@@ -56,12 +45,12 @@ const NAMESPACES = { group: '', plural: 'namespaces' };
 const PODS = { group: '', plural: 'pods' };
 
 /** Whether the admission plugin PodSecurity applies to a kind. */
-export function isOfPodSecurity({ group, plural }: ResourceDefinition): boolean {
-  return TEMPLATES.has(`${group}/${plural}`) || isNamespace({ group, plural });
+export function isOfPodSecurity(definition: ResourceDefinition): boolean {
+  return POD_PATHS.has(groupResourceOf(definition)) || isNamespace(definition);
 }
 
-function isNamespace({ group, plural }: Pick<ResourceDefinition, 'group' | 'plural'>): boolean {
-  return group === NAMESPACES.group && plural === NAMESPACES.plural;
+function isNamespace(definition: ResourceDefinition): boolean {
+  return groupResourceOf(definition) === groupResourceOf(NAMESPACES);
 }
 
 /**
@@ -76,7 +65,7 @@ export function requirePodSecurity(attributes: Attributes, store: ObjectStore): 
     if (subresource === '') requireLabels(attributes, object, store);
     return;
   }
-  const path = TEMPLATES.get(`${definition.group}/${definition.plural}`);
+  const path = POD_PATHS.get(groupResourceOf(definition));
   if (!path) return;
   const isPod = path.length === 0;
   const { annotations, namespace, oldObject } = attributes;
@@ -122,6 +111,8 @@ function evaluate(
     const why = `violates PodSecurity "${textOf(enforce)}": ${detailOf(enforced)}`;
     throw forbiddenError(definition, shownName(attributes), why);
   }
+  // Mostly the level that is enforced.
+  if (isEnforced && textOf(warn) === textOf(enforce)) return;
   const warned = violations(pod, warn);
   if (warned.length === 0) return;
   warnings.push(`would violate PodSecurity "${textOf(warn)}": ${detailOf(warned)}`);
