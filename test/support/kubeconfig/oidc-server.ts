@@ -26,6 +26,8 @@ export class OidcServer {
   answer: object | undefined;
   /** Path of the token endpoint, or another address. */
   tokenEndpoint = '/token';
+  /** Where the discovery of the issuer `/old` leads. */
+  redirect = '/.well-known/openid-configuration';
   refreshToken = 'refresh-0';
   #count = 0;
   readonly #server: Server;
@@ -48,7 +50,7 @@ export class OidcServer {
       response.end(JSON.stringify(body));
     };
     if (url === '/old/.well-known/openid-configuration') {
-      response.writeHead(302, { location: '/.well-known/openid-configuration' });
+      response.writeHead(302, { location: this.redirect });
       return response.end();
     }
     if (url.endsWith('/.well-known/openid-configuration')) {

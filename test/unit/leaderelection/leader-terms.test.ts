@@ -93,3 +93,20 @@ test('does not start work that has ended again in the same term', async (context
   await clock.advance(20_000);
   assert.equal(starts, 1);
 });
+
+test('starts no work if it is stopped before it leads', async (context) => {
+  const { clock, terms, stop, cut, ending } = newTerms(context);
+  cut(true);
+  const working = new AbortController();
+  let starts = 0;
+  const during = terms.during(() => {
+    starts++;
+    return Promise.resolve();
+  }, working.signal);
+  await clock.advance(5000);
+  stop.abort();
+  await clock.advance(5000);
+  assert.deepEqual([ending(), starts], ['ended', 0]);
+  working.abort();
+  await during;
+});

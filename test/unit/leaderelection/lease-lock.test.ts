@@ -25,20 +25,22 @@ function lease(labels?: Record<string, string>): Lease {
   };
 }
 
-/** Returns a lock, and the objects that it sends. */
+/** Returns a lock, the objects that it sends, and the options of its requests. */
 function newLock(labels?: Record<string, string>, error?: Error) {
   const sent: unknown[] = [];
-  const answer = (object: unknown) => {
+  const options: unknown[] = [];
+  const answer = (object: unknown, given: unknown) => {
     sent.push(object);
+    options.push(given);
     return error ? Promise.reject(error) : Promise.resolve(object as never);
   };
   const client: Partial<Client> = {
-    get: (_resource, at) => answer(at),
-    create: (_resource, object) => answer(object),
-    update: (_resource, object) => answer(object),
+    get: (_resource, at, given) => answer(at, given),
+    create: (_resource, object, given) => answer(object, given),
+    update: (_resource, object, given) => answer(object, given),
   };
   const lock = new LeaseLock(client as Client, { namespace: 'default', name: 'count', labels });
-  return { lock, sent };
+  return { lock, sent, options };
 }
 
 test('get returns undefined for a missing lease and rejects for other errors', async () => {
@@ -71,6 +73,15 @@ test('update replaces the spec only, in the state that was read', async () => {
   const read = lease({ app: 'count' });
   await lock.update(read, { holderIdentity: 'b' }, signal);
   assert.deepEqual(sent, [{ ...read, spec: { holderIdentity: 'b' } }]);
+});
+
+test('requests can be aborted, and writes have the name of the Lease as their manager', async () => {
+  const { lock, options } = newLock();
+  await lock.get(signal);
+  await lock.create({ holderIdentity: 'b' }, signal);
+  await lock.update(lease(), { holderIdentity: 'b' }, signal);
+  const write = { fieldManager: 'count', signal };
+  assert.deepEqual(options, [{ signal }, write, write]);
 });
 
 test('watch yields each state of the named lease, and its deletion', async () => {

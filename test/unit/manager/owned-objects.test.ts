@@ -4,6 +4,7 @@ import { isApiError } from '../../../src/api/api-error.ts';
 import { CONFIG_MAPS, JOBS, NODES, SERVICES } from '../../../src/api/builtin.ts';
 import type { ConfigMap, Job, Service } from '../../../src/api/builtin.ts';
 import { controllerReference } from '../../../src/api/metadata.ts';
+import { keyOf } from '../../../src/api/object-key.ts';
 import { ApiServer } from '../../../src/apiserver/api-server.ts';
 import { InformerSet } from '../../../src/cache/informer-set.ts';
 import type { SharedInformer } from '../../../src/cache/shared-informer.ts';
@@ -260,6 +261,9 @@ describe('Owned objects', () => {
     const { name } = owner.metadata;
     await client.delete(SERVICES, { namespace: NAMESPACE, name });
     await assert.rejects(ensure(adopting, desired), isCollision);
+    const [, releases] = adopting.watches();
+    const enqueued = async () => releases?.map(await live('a'));
+    assert.deepEqual(await enqueued(), [keyOf(owner)], 'waits for the name');
     const { apiVersion, kind, spec } = owner;
     const draft = { metadata: { namespace: NAMESPACE, name }, spec: { ports: spec?.ports ?? [] } };
     owner = await client.create(SERVICES, { apiVersion, kind, ...draft });
@@ -267,6 +271,7 @@ describe('Owned objects', () => {
     const adopted = await live('a');
     assert.deepEqual(adopted.metadata.ownerReferences, [controllerReference(owner)]);
     assert.deepEqual([adopted.data, adopted.metadata.labels], [{ x: '1' }, { app: 'shop' }]);
+    assert.deepEqual(await enqueued(), [], 'has the name');
   });
 
   it('are left to the garbage collector if their owner is being deleted', async () => {

@@ -63,8 +63,13 @@ export class ShardReplicas {
     return items.map(({ metadata }) => metadata.name);
   }
 
-  clientOver(clock: LocalClock | FakeClock, isUp: () => boolean = () => true): HttpClient {
+  clientOver(
+    clock: LocalClock | FakeClock,
+    isUp: () => boolean = () => true,
+    userAgent?: string,
+  ): HttpClient {
     return new HttpClient({
+      userAgent,
       handler: async (request) => {
         if (clock instanceof LocalClock) await clock.awake();
         if (!isUp()) throw Object.assign(new Error('refused'), { code: 'ECONNREFUSED' });
@@ -97,7 +102,7 @@ export class ShardReplica {
   constructor(fixture: ShardReplicas, identity: string, count: number) {
     this.identity = identity;
     const clock = (this.#clock = new LocalClock(fixture.clock));
-    const client = fixture.clientOver(clock, () => this.#isUp);
+    const client = fixture.clientOver(clock, () => this.#isUp, identity);
     const { random } = fixture;
     this.shards = new Shards(
       { client, clock, random, log: this.#recording.log },
@@ -125,6 +130,12 @@ export class ShardReplica {
     return this.#recording.lines
       .filter(({ level }) => level === 'error' || level === 0)
       .map(({ message }) => message);
+  }
+
+  get errors(): string[] {
+    return this.#recording.lines
+      .filter(({ level }) => level === 'error')
+      .map(({ message, fields }) => `${message} ${JSON.stringify(fields)}`);
   }
 
   /** SIGTERM */

@@ -39,6 +39,19 @@ describe('Shards', () => {
     assert.equal(replicas.owners, settled);
   });
 
+  it('hands over no more shards while the work of others ends', async () => {
+    const replicas = new ShardReplicas();
+    const a = replicas.start('a', 4);
+    await replicas.advance(1000);
+    a.work = new Deferred();
+    replicas.start('b', 4);
+    await replicas.advance(60_000);
+    assert.equal(a.lines.filter((line) => line === 'Handing over shard').length, 2);
+    a.work.resolve();
+    await replicas.advance(5000);
+    assert.deepEqual(replicas.shardCounts, [2, 2]);
+  });
+
   it('ends the work of a shard before another replica starts it', async () => {
     const replicas = new ShardReplicas();
     const a = replicas.start('a', 2);
@@ -151,7 +164,7 @@ describe('Shards', () => {
     assert.deepEqual(await replicas.advance(30_000), []);
     assert.equal(replicas.owners, 'b: 0 1 2');
     a.resume();
-    assert.equal(a.shards.mayWrite(), false);
+    assert.deepEqual([a.shards.mayWrite(), a.shards.mayWriteEvents()], [false, false]);
     assert.deepEqual(await replicas.advance(1000), []);
     assert.ok(isAbruptStop(a.ending, 'leadershipLost'));
   });
@@ -187,6 +200,25 @@ describe('Shards', () => {
     const { items } = await client.list(LEASES, { namespace: 'default' });
     assert.deepEqual(items.map(requesterOf), ['c', 'c']);
     assert.ok(!b.lines.includes('Requested shard'));
+  });
+
+  it('logs a rejected request for a shard and repeats it; a conflict is no error', async () => {
+    const replicas = new ShardReplicas();
+    replicas.start('a');
+    await replicas.advance(1000);
+    let failure: number | undefined = 409;
+    replicas.server.faults.beforeRequest(({ method, userAgent }) =>
+      method === 'PUT' && userAgent === 'b' ? failure : undefined,
+    );
+    const b = replicas.start('b');
+    await replicas.advance(12_000);
+    assert.deepEqual(b.errors, []);
+    failure = 403;
+    await replicas.advance(12_000);
+    assert.match(b.errors[0] ?? '', /"default\/shard-\d"/);
+    failure = undefined;
+    await replicas.advance(30_000);
+    assert.deepEqual(replicas.shardCounts, [2, 1]);
   });
 
   it('calls onLease with each observed Lease', async () => {

@@ -107,6 +107,14 @@ describe('ManagedCertificate', () => {
     });
   }
 
+  it('logs that its namespace is missing, and waits for it', async () => {
+    cluster.server.faults.failNext({ verb: 'create', resource: 'secrets' }, 404);
+    const replica = await cluster.start();
+    await cluster.pass(2 * MINUTE_MS);
+    assert.equal(replica.errors().length, 1);
+    await assertConsistent();
+  });
+
   it('becomes ready when the CA bundles contain its authority', async () => {
     const standby = await cluster.start({ leads: false });
     await cluster.pass(2 * MINUTE_MS);

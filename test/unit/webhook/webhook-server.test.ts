@@ -172,6 +172,9 @@ describe('WebhookServer', () => {
     assert.equal((await answer).status, 200);
     assert.equal((await send(VALIDATE, review('a'))).status, 200, 'over an idle connection');
     agent.destroy();
+    const before = lines.length;
     await running;
+    const suppressed = lines.slice(before).map(({ fields }) => fields['status']);
+    assert.deepEqual(suppressed, [403, 413], 'the suppressed lines');
   });
 });

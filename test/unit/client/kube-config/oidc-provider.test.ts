@@ -144,10 +144,16 @@ test('sends no request without a token, and no token or secret is in the error',
 });
 
 test('does not send tokens unencrypted, whatever the discovery says', async (t) => {
-  const { server, token } = await provided(t, { 'refresh-token': 'refresh-0' });
-  server.tokenEndpoint = 'http://10.0.0.1/token';
-  await assert.rejects(token, /does not start with https/);
-  assert.deepEqual(server.requests, [discovery]);
+  for (const [place, issuer, request] of [
+    ['tokenEndpoint', '$URL', discovery],
+    ['redirect', '$URL/old', 'GET /old/.well-known/openid-configuration'],
+  ] as const) {
+    const tokens = { 'refresh-token': 'refresh-0', 'idp-issuer-url': issuer };
+    const { server, token } = await provided(t, tokens);
+    server[place] = 'http://oidc.invalid/token';
+    await assert.rejects(token, /does not start with https/);
+    assert.deepEqual(server.requests, [request]);
+  }
 });
 
 test('keeps a token until it expires if it cannot be renewed', async (t) => {

@@ -40,6 +40,7 @@ test('Ats that could not run are rejected, and past schedules cause a warning', 
   };
   assert.deepEqual(await rejected(at({ command: "echo 'YAY" }, 'a')), ['spec.command']);
   assert.deepEqual(await rejected(at({}, 'a'.repeat(250))), ['metadata.name']);
+  await client.create(ATS, at({}, 'a'.repeat(249)));
   await client.create(ATS, at({}, 'tomorrow'));
   assert.deepEqual(warnings, []);
   await client.create(ATS, at({ schedule: '2025-01-01T00:00:00Z' }, 'past'));
