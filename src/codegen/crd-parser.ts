@@ -1,4 +1,4 @@
-import { parseAllDocuments, stringify } from 'yaml';
+import { Document, parseAllDocuments, Scalar, stringify, visit } from 'yaml';
 import type { Resource } from '../api/resource.ts';
 import { asRecord, asSchema } from './schema.ts';
 import type { CrdSchema } from './schema.ts';
@@ -77,5 +77,17 @@ function asString(value: unknown, path: string, form: RegExp): string {
 /** Returns a CRD as YAML, with a comment that it was generated from the module `source`. */
 export function definitionText(definition: object, source: string): string {
   const head = `# Generated from ${source} by \`crd-controller generate\`. Do not edit.\n`;
-  return head + stringify(definition, { aliasDuplicateObjects: false, lineWidth: 100 });
+  const document = new Document(definition, { aliasDuplicateObjects: false });
+  visit(document, {
+    // In quotes it would be broken where prettier does not break it.
+    Scalar: (_, node) => {
+      if (typeof node.value === 'string' && node.value.length > 60 && isQuoted(node.value))
+        node.type = Scalar.BLOCK_FOLDED;
+    },
+  });
+  return head + document.toString({ lineWidth: 100, singleQuote: true });
+}
+
+function isQuoted(text: string): boolean {
+  return /^['"]/.test(stringify(text, { lineWidth: 0 }));
 }

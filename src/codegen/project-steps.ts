@@ -1,7 +1,8 @@
-import { addition, scaffold, webhookAddition } from './scaffold.ts';
+import { addition, scaffold } from './scaffold.ts';
 import type { Addition } from './scaffold.ts';
 import type { ProjectFiles, ProjectNames } from './template.ts';
 import { versionAddition } from './version-addition.ts';
+import { webhookAddition } from './webhook-addition.ts';
 
 /** The form of a template. */
 export interface TemplateForm {

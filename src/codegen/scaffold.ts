@@ -2,6 +2,7 @@ import { parse } from 'yaml';
 import { definitionText } from './crd-parser.ts';
 import { generateModules, LIBRARY_MODULES } from './generate-modules.ts';
 import type { KindNames } from './kind-names.ts';
+import { withImports } from './module-text.ts';
 import { permissionOf, withPermissions } from './role-rules.ts';
 import {
   CRD_PATH,
@@ -17,7 +18,6 @@ import {
   WEBHOOK_PATHS,
 } from './template.ts';
 import type { ProgramNames, ProjectFiles, ProjectNames } from './template.ts';
-import { WEBHOOK_TEXTS } from './template-variants.ts';
 
 /** Manifests that do not depend on the kinds of the program. */
 const MANIFEST_PATHS: readonly string[] = [
@@ -132,51 +132,6 @@ export function addition(
   };
 }
 
-/** Files that `webhookAddition` changes, and those of which only texts that exist are changed. */
-export const WEBHOOK_CHANGES: readonly string[] = [
-  PROGRAM,
-  'src/dev.ts',
-  'deploy/manager/deployment.yaml',
-  'README.md',
-  KUSTOMIZATION,
-];
-const OPTIONAL_CHANGES: ReadonlySet<string> = new Set(['README.md', KUSTOMIZATION]);
-
-/**
- * Returns the changes that add webhooks for a kind to a project.
- *
- * @param template of `withWebhooks`
- * @param present the texts of `WEBHOOK_CHANGES` in the project
- * @throws {RangeError} if a text has no place for the webhooks
- */
-export function webhookAddition(
-  template: ProjectFiles,
-  present: ProjectFiles,
-  names: ProjectNames,
-): Addition {
-  const changed = new Map([...present].filter(([path]) => WEBHOOK_CHANGES.includes(path)));
-  for (const [path, ...texts] of WEBHOOK_TEXTS) {
-    const text = changed.get(path);
-    if (text === undefined || path === PROGRAM) continue;
-    const [from, to] = texts.map((each) => rename(each, names)) as [string, string];
-    if (text.includes(from))
-      changed.set(
-        path,
-        text.replace(from, () => to),
-      );
-    else if (!OPTIONAL_CHANGES.has(path)) {
-      throw new RangeError(
-        `${path} does not contain ${JSON.stringify(from)}: add ${JSON.stringify(to)} by hand`,
-      );
-    }
-  }
-  const program = changed.get(PROGRAM) ?? '';
-  const { index, indent } = placeOfControllers(program, 'webhooks');
-  const withOption = `${program.slice(0, index)}${indent}webhooks,\n${program.slice(index)}`;
-  changed.set(PROGRAM, withImports(withOption, ["import { webhooks } from './webhooks.ts';"]));
-  return { created: new Map(renamedFiles(template, WEBHOOK_PATHS, names)), changed };
-}
-
 /** A CRD, and the names of its kind. */
 export interface Definition {
   readonly names: KindNames;
@@ -237,7 +192,7 @@ function kindFiles(
   return modules.map(({ fileName, text }) => [`src/generated/${fileName}`, text]);
 }
 
-function renamedFiles(
+export function renamedFiles(
   template: ProjectFiles,
   paths: readonly string[],
   names: KindNames & ProgramNames & Partial<ProjectNames>,
@@ -252,7 +207,7 @@ function renamedFiles(
 }
 
 /** Replaces the names of the template that are given. */
-function rename(text: string, names: Partial<ProjectNames>): string {
+export function rename(text: string, names: Partial<ProjectNames>): string {
   const replacements = new Map(
     Object.entries(TEMPLATE_NAMES).map(([form, name]) => [name, names[form as keyof typeof names]]),
   );
@@ -311,13 +266,13 @@ function withController(
   const end = start + Math.max(length, 0);
   const body = `${text.slice(0, end)}${entry}${text.slice(end)}`;
   return withImports(body, [
-    `import { ${camel}Controller } from './controllers/${kebab}.ts';`,
-    `import { ${constant} } from './${folder}/${kebab}.ts';`,
+    { from: `./controllers/${kebab}.ts`, names: [`${camel}Controller`] },
+    { from: `./${folder}/${kebab}.ts`, names: [constant] },
   ]);
 }
 
 /** @throws {RangeError} if a program does not have exactly one list of controllers */
-function placeOfControllers(text: string, what: string) {
+export function placeOfControllers(text: string, what: string) {
   const places = [...text.matchAll(/^([ \t]*)controllers: \{/gm)];
   const [place] = places;
   if (!place || places.length > 1) {
@@ -327,15 +282,6 @@ function placeOfControllers(text: string, what: string) {
   }
   const [opening, indent = ''] = place;
   return { index: place.index, opening, indent };
-}
-
-/** Returns a module with further imports, after the others. */
-export function withImports(text: string, lines: readonly string[]): string {
-  const last = [...text.matchAll(/^import\b[^;]*;/gm)].at(-1);
-  const added = lines.join('\n');
-  if (!last) return `${added}\n${text}`;
-  const at = last.index + last[0].length;
-  return `${text.slice(0, at)}\n${added}${text.slice(at)}`;
 }
 
 /** @throws {RangeError} if the code of the template uses a name of the kind for something else */

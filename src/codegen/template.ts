@@ -64,7 +64,9 @@ export const TYPESCRIPT_PATHS: readonly string[] = [KIND_PATH];
 
 /** File that declares the webhooks. */
 export const WEBHOOKS = 'src/webhooks.ts';
+/** Test of the webhooks of the first kind that has some. */
+export const WEBHOOK_TEST = 'test/webhooks.test.ts';
 /** Files of a project with webhooks. */
-export const WEBHOOK_PATHS: readonly string[] = [WEBHOOKS, 'test/webhooks.test.ts'];
+export const WEBHOOK_PATHS: readonly string[] = [WEBHOOKS, WEBHOOK_TEST];
 /** Settings of Vitest, if it runs the tests. */
 export const VITEST_CONFIG = 'vitest.config.ts';

@@ -1,10 +1,12 @@
-import { parseDocument } from 'yaml';
-import type { YAMLSeq } from 'yaml';
+import { isScalar, isSeq, parseDocument } from 'yaml';
+import type { YAMLMap } from 'yaml';
 import { generateModules, LIBRARY_MODULES } from './generate-modules.ts';
-import { webhookAddition, WEBHOOK_CHANGES, withImports } from './scaffold.ts';
+import { importText, withCalls, withImports } from './module-text.ts';
+import type { NamedImport } from './module-text.ts';
 import type { Addition } from './scaffold.ts';
 import { KINDS, VITEST_CONFIG, WEBHOOKS } from './template.ts';
 import type { ProjectFiles, ProjectNames } from './template.ts';
+import { WEBHOOK_CHANGES, WEBHOOK_DECLARATION, webhookWiring } from './webhook-addition.ts';
 
 /** A version of a kind, and the stored one before it. */
 export interface NewVersion {
@@ -17,7 +19,6 @@ export interface NewVersion {
 export function versionChanges({ plural, group, kebab }: ProjectNames): readonly string[] {
   return [
     ...WEBHOOK_CHANGES,
-    WEBHOOKS,
     crdPath({ plural, group }),
     `${KINDS}/${kebab}.ts`,
     `samples/${kebab}.yaml`,
@@ -44,7 +45,6 @@ export function versionAddition(
   const changed = new Map<string, string>();
   const kindPath = `${KINDS}/${kebab}.ts`;
   const module = present.get(kindPath);
-  const imports: string[] = [];
   if (module === undefined) {
     const path = crdPath(names);
     const crd = withVersion(present.get(path) ?? '', version);
@@ -57,17 +57,18 @@ export function versionAddition(
       const isNew = fileName === `${kebab}-${former}.ts`;
       (isNew ? created : changed).set(`src/generated/${fileName}`, text);
     }
-    imports.push(
-      `import { ${constant} as ${formerConstant} } from './generated/${kebab}-${former}.ts';`,
-      `import { ${constant} } from './generated/${kebab}.ts';`,
-    );
-  } else {
-    changed.set(kindPath, withDefinition(module, version, formerConstant));
-    imports.push(
-      `import { ${formerConstant} } from './kinds/${kebab}.ts';`,
-      `import { ${constant} } from './kinds/${kebab}.ts';`,
-    );
-  }
+  } else changed.set(kindPath, withDefinition(module, version, formerConstant));
+  /** The imports of both versions, from a folder that is this one relative to `src`. */
+  const importsFrom = (src: string): NamedImport[] =>
+    module === undefined
+      ? [
+          {
+            from: `${src}/generated/${kebab}-${former}.ts`,
+            names: [`${constant} as ${formerConstant}`],
+          },
+          { from: `${src}/generated/${kebab}.ts`, names: [constant] },
+        ]
+      : [{ from: `${src}/kinds/${kebab}.ts`, names: [constant, formerConstant] }];
   const sample = present.get(`samples/${kebab}.yaml`);
   if (sample !== undefined)
     changed.set(
@@ -75,37 +76,58 @@ export function versionAddition(
       sample.replace(`/${former}\n`, () => `/${names.version}\n`),
     );
   const conversion = `.converts(${formerConstant}, ${constant}, {
-    // Fields can be absent: the API server also converts parts of objects.
-    up: ({ spec, status }) => ({ spec, status }),
-    down: ({ spec, status }) => ({ spec, status }),
-  })`;
+  // Fields can be absent: the API server also converts parts of objects.
+  up: ({ spec, status }) => ({ spec, status }),
+  down: ({ spec, status }) => ({ spec, status }),
+})`;
   const webhooks = present.get(WEBHOOKS);
-  if (webhooks === undefined) {
-    const { changed: others } = webhookAddition(template, present, names);
-    for (const [path, text] of others) changed.set(path, text);
-    created.set(WEBHOOKS, webhooksModule(imports, conversion));
-  } else {
-    changed.set(WEBHOOKS, withConversion(webhooks, imports, conversion));
-  }
+  const called = withCalls(webhooks ?? NO_WEBHOOKS, WEBHOOKS, WEBHOOK_DECLARATION, [conversion]);
+  const converting = withImports(called, importsFrom('.'));
+  (webhooks === undefined ? created : changed).set(WEBHOOKS, converting);
+  for (const [path, text] of webhookWiring(present, names)) changed.set(path, text);
   const testRunner = template.has(VITEST_CONFIG) ? 'vitest' : 'node:test';
-  const test = conversionTest(version, module !== undefined, testRunner);
+  const test = conversionTest(version, importsFrom('../src'), testRunner);
   created.set(`test/${kebab}-${former}.test.ts`, test);
   return { created, changed };
 }
+
+/** A module without webhooks. */
+const NO_WEBHOOKS = `import { Webhooks } from 'crd-controller/webhook';
+
+/** Functions that the API server calls. */
+export const webhooks = new Webhooks();
+`;
 
 function crdPath({ plural, group }: Pick<ProjectNames, 'plural' | 'group'>): string {
   return `deploy/crds/${plural}.${group}.yaml`;
 }
 
-/** Returns a CRD with a copy of the stored version, which is then stored. Comments stay. */
-function withVersion(text: string, { names: { version }, former }: NewVersion): string {
-  const document = parseDocument(text);
-  const versions = document.getIn(['spec', 'versions']) as YAMLSeq;
-  const entries: readonly { readonly name: string }[] = document.toJS().spec.versions;
-  const at = entries.findIndex(({ name }) => name === former);
-  versions.items.unshift(document.createNode({ ...entries[at], name: version }));
-  document.setIn(['spec', 'versions', at + 1, 'storage'], false);
-  return document.toString({ lineWidth: 0 });
+/** Returns a CRD with a copy of the stored version, which is then stored. All other text stays. */
+function withVersion(
+  text: string,
+  { names: { plural, group, version }, former }: NewVersion,
+): string {
+  const versions = parseDocument(text).getIn(['spec', 'versions']);
+  const items = isSeq<YAMLMap>(versions) ? versions.items : [];
+  const entry = items.find((item) => item.get('name') === former);
+  const [start = 0, , end = 0] = entry?.range ?? [];
+  const lineStart = text.lastIndexOf('\n', start) + 1;
+  const [name, storage] = ['name', 'storage'].map((key) => rangeOf(entry?.get(key, true)));
+  if (!name || !storage || !/^ *- $/.test(text.slice(lineStart, start)))
+    throw new RangeError(
+      `${crdPath({ plural, group })} has no lines "- name: ${former}" and "storage: true": add the version by hand`,
+    );
+  const copied = (from: number, [first, last]: Range, value: string, to: number) =>
+    `${text.slice(from, first)}${value}${text.slice(last, to)}`;
+  const current = copied(lineStart, name, version, end);
+  const old = copied(lineStart, storage, 'false', end);
+  return `${text.slice(0, lineStart)}${current.trimEnd()}\n${old}${text.slice(end)}`;
+}
+
+type Range = readonly [start: number, end: number];
+
+function rangeOf(node: unknown): Range | undefined {
+  return isScalar(node) && node.range ? [node.range[0], node.range[1]] : undefined;
 }
 
 /** Returns a module with the former definition under another name, and a copy with the new version. */
@@ -134,54 +156,18 @@ function withDefinition(
   return text.replace(definition, () => `${old}\n${complete}`);
 }
 
-function webhooksModule(imports: readonly string[], conversion: string): string {
-  return [
-    "import { Webhooks } from 'crd-controller/webhook';",
-    ...imports,
-    '',
-    '/** Functions that the API server calls. */',
-    `export const webhooks = new Webhooks()${conversion.replaceAll('\n  ', '\n')};`,
-    '',
-  ].join('\n');
-}
-
-function withConversion(text: string, imports: readonly string[], conversion: string): string {
-  const declaration = 'new Webhooks()';
-  if (!text.includes(declaration)) {
-    throw new RangeError(`${WEBHOOKS} has no "${declaration}": add ${conversion} by hand`);
-  }
-  const converted = text.replace(declaration, () => `${declaration}\n  ${conversion}`);
-  // The kind is usually imported already.
-  const isImported = (line: string) => new RegExp(`\\b${importedName(line)}\\b`).test(text);
-  return withImports(
-    converted,
-    imports.filter((line) => !isImported(line)),
-  );
-}
-
-/** Returns the name that a line imports: `B` of `import { A as B } from …`. */
-function importedName(line: string): string {
-  return /(\w+) \}/.exec(line)?.[1] ?? '';
-}
-
 function conversionTest(
   { names, former }: NewVersion,
-  isTypeScript: boolean,
+  imports: readonly NamedImport[],
   testRunner: string,
 ): string {
   const { kebab, constant, kind } = names;
   const formerConstant = `${constant}_${former.toUpperCase()}`;
-  const imports = isTypeScript
-    ? [`import { ${constant}, ${formerConstant} } from '../src/kinds/${kebab}.ts';`]
-    : [
-        `import { ${constant} as ${formerConstant} } from '../src/generated/${kebab}-${former}.ts';`,
-        `import { ${constant} } from '../src/generated/${kebab}.ts';`,
-      ];
   const importLines = [
     "import assert from 'node:assert/strict';",
     `import { test } from '${testRunner}';`,
     "import { installWebhooks } from 'crd-controller/testing';",
-    ...imports,
+    ...imports.map(({ names: imported, from }) => importText(imported, from)),
     "import { webhooks } from '../src/webhooks.ts';",
     "import { load, startCluster } from './cluster.ts';",
   ];

@@ -5,23 +5,24 @@ import { fileURLToPath } from 'node:url';
 import { parse } from 'yaml';
 import { kindNames } from '../../codegen/kind-names.ts';
 import type { KindNames } from '../../codegen/kind-names.ts';
+import { compareVersions } from '../../apiserver/objects/registry.ts';
 import { goQuote } from '../../util/go-quote.ts';
 import { jsonIfValid } from '../../util/json-value.ts';
 import { hasErrorCode, isRecord } from '../../util/values.ts';
 import { asRecord } from '../../codegen/schema.ts';
 import { changesOf, withStep } from '../../codegen/project-steps.ts';
 import type { ProjectStep, TemplateForm } from '../../codegen/project-steps.ts';
-import { programNames, scaffold, WEBHOOK_CHANGES } from '../../codegen/scaffold.ts';
+import { programNames, scaffold } from '../../codegen/scaffold.ts';
 import {
   KINDS,
   KUSTOMIZATION,
   PROGRAM,
   SCAFFOLD_ACCOUNT,
   TEST_CLUSTER,
-  WEBHOOKS,
 } from '../../codegen/template.ts';
 import type { ProgramNames, ProjectFiles } from '../../codegen/template.ts';
 import { versionChanges } from '../../codegen/version-addition.ts';
+import { WEBHOOK_CHANGES } from '../../codegen/webhook-addition.ts';
 import type { CommandContext } from '../program/program.ts';
 import { EXIT_OK, onPath, UsageError } from '../common/errors.ts';
 import type { OptionValues } from '../flags/option.ts';
@@ -128,7 +129,12 @@ async function add(
   const groupOfKind = group || (await groupIn(join(dir, 'deploy/crds')));
   const kinds = asUsageError(() => kindNames(kind, groupOfKind, plural || undefined));
   const existing = await definitionIn(dir, kinds);
-  const isVersion = existing !== undefined && !webhooks && !existing.versions.includes(version);
+  const isVersion = existing !== undefined && compareVersions(version, existing.stored) < 0;
+  if (existing && !isVersion && !webhooks) {
+    throw new UsageError(
+      `${kind} exists, in version ${existing.stored}. To add a version, set --api-version to a newer one; to add webhooks, set --webhooks`,
+    );
+  }
   const names = {
     ...kinds,
     ...program,
@@ -147,12 +153,14 @@ async function add(
   const created = new Map<string, string>();
   const changed = new Map<string, string>();
   const apply = (step: ProjectStep) => {
-    const made = asUsageError(() => changesOf(template, new Map([...present, ...changed]), step));
+    const current = new Map([...present, ...created, ...changed]);
+    const made = asUsageError(() => changesOf(template, current, step));
     steps.push(step);
     recorded = withStep(recorded, template, step, made);
     for (const [path, text] of made.created) created.set(path, text);
     for (const [path, text] of made.changed)
-      if (present.get(path) !== text) changed.set(path, text);
+      if (created.has(path)) created.set(path, text);
+      else if (present.get(path) !== text) changed.set(path, text);
   };
   const read = async (paths: readonly string[]) => {
     for (const path of paths.filter((each) => existsSync(join(dir, each))))
@@ -161,11 +169,9 @@ async function add(
   if (isVersion) {
     await read(versionChanges(names));
     apply({ adds: 'version', names, form, former: existing.stored });
-  } else if (!existing || !webhooks) apply({ adds: 'kind', names, form });
+  } else if (!existing) apply({ adds: 'kind', names, form });
   if (webhooks) {
     await read(WEBHOOK_CHANGES);
-    if (existsSync(join(dir, WEBHOOKS)))
-      throw new UsageError(`The project has webhooks: declare those of ${kind} in ${WEBHOOKS}`);
     apply({ adds: 'webhooks', names, form });
   }
   await requireAbsent(dir, [...created.keys()]);

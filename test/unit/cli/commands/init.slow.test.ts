@@ -233,9 +233,11 @@ test('--webhooks adds webhooks to the program, to npm start and to the Deploymen
     assert.deepEqual(ports.at(-1), { name: 'webhook', containerPort: 9443 });
     assert.equal(await run(['Route'], { add: true }), 0);
     assert.match(read('src/program.ts'), /routeController/);
+    assert.equal(await run(['Tunnel'], { add: true, webhooks: true }), 0);
+    assert.match(read('src/webhooks.ts'), /\.defaults\(\s*TUNNELS,[^]*\.defaults\(\s*GATEWAYS,/);
     await assert.rejects(
-      run(['Tunnel'], { add: true, webhooks: true }),
-      /The project has webhooks: declare those of Tunnel in src\/webhooks\.ts/,
+      run(['Gateway'], { add: true, webhooks: true }),
+      /src\/webhooks\.ts has webhooks for Gateway/,
     );
   }
 });
@@ -314,6 +316,19 @@ test('--add of a kind that exists adds a stored version with its conversion', as
     assert.match(declared, /GATEWAYS_V1, GATEWAYS, \{[^]*GATEWAYS_V1ALPHA1, GATEWAYS, \{/);
     assert.match(read('test/gateway-v1.test.ts'), /GATEWAYS as GATEWAYS_V1 \}/);
   }
+});
+
+test('--add adds only newer versions, also together with webhooks', async (context) => {
+  const { files, read, run } = newProject(context);
+  await run(['Gateway'], { 'api-version': 'v1' });
+  // The default of --api-version is older.
+  await assert.rejects(run(['Gateway'], { add: true }), /exists, in version v1\..*newer/);
+  assert.equal(await run(['Gateway'], { add: true, webhooks: true, 'api-version': 'v2' }), 0);
+  assert.match(read('src/webhooks.ts'), /\.defaults\([^]*\.converts\(GATEWAYS_V1, GATEWAYS, \{/);
+  assert.deepEqual(
+    files().filter((path) => path.startsWith('test/')),
+    ['test/cluster.ts', 'test/gateway-v1.test.ts', 'test/gateway.test.ts', 'test/webhooks.test.ts'],
+  );
 });
 
 test('--scope=Cluster writes a project for a cluster-scoped kind', async (context) => {
@@ -576,7 +591,7 @@ test('--add changes nothing if the project has no place for the kind', async (co
     await assert.rejects(run(['Route'], { add: true }), message);
     writeFileSync(join(dir, path), text);
   }
-  await assert.rejects(run(['Gateway'], { add: true }), /uses the name GATEWAYS already/);
+  await assert.rejects(run(['Gateway'], { add: true }), /Gateway exists, in version v1alpha1/);
   await assert.rejects(run(['Route'], { add: true, name: 'mine' }), /--name cannot be combined/);
   await assert.rejects(
     run(['Route'], { add: true, schema: 'ts' }),
