@@ -1,8 +1,10 @@
 import { groupResourceOf } from '../api/resource.ts';
 import { KubeConfigError } from '../client/kube-config/kube-config-error.ts';
+import { AddressError } from '../serving/address-error.ts';
 import { terminationSignal } from '../manager/signals.ts';
 import type { Logger } from '../util/logger.ts';
 import { exitProcess } from '../util/process-exit.ts';
+import { ownCommand } from './common/own-command.ts';
 import {
   errorText,
   EXIT_FAILURE,
@@ -106,7 +108,7 @@ async function runCommand(
     verbosity = request.values.v;
     return await runParsed(program, request, environment, terminal);
   } catch (error) {
-    terminal.warn(errorMessage(program, error, named, verbosity));
+    terminal.warn(errorMessage(program, error, named, verbosity, environment));
     return isOfTheUser(error) ? EXIT_USAGE : EXIT_FAILURE;
   }
 }
@@ -188,7 +190,9 @@ function exitOnUnhandledErrors(log: Logger): { dispose(): void } {
 
 /** Whether flags, environment or files of the user are wrong; the message is complete without a stack. */
 function isOfTheUser(error: unknown): boolean {
-  return error instanceof UsageError || error instanceof KubeConfigError;
+  return (
+    error instanceof UsageError || error instanceof KubeConfigError || error instanceof AddressError
+  );
 }
 
 /** Returns one line with the error, and a second line with a hint or the stack of an internal error. */
@@ -197,11 +201,12 @@ function errorMessage(
   error: unknown,
   named: ProgramCommand | undefined,
   verbosity: number,
+  environment: Readonly<Record<string, string | undefined>>,
 ): string {
   const lines = [`Error: ${logText(errorText(error))}`];
-  if (error instanceof UsageError) {
-    const words = [name, ...(named ? [named.name] : []), '--help'];
-    lines.push(`Run '${words.join(' ')}' for usage.`);
+  if (error instanceof UsageError || error instanceof AddressError) {
+    const words = [...(named ? [named.name] : []), '--help'];
+    lines.push(`Run '${ownCommand(name, words, environment)}' for usage.`);
   }
   const hasStack = isProgrammerError(error) || (verbosity >= 4 && !isOfTheUser(error));
   if (error instanceof Error && hasStack) {

@@ -17,7 +17,9 @@ export function withImports(text: string, imports: readonly NamedImport[]): stri
     const statements = [...changed.matchAll(/^import\b[^;]*;/gm)];
     const missing = names.filter((name) => !statements.some(([each]) => isImportOf(each, name)));
     if (missing.length === 0) continue;
-    const same = statements.find(([each]) => /^import \{/.test(each) && sourceOf(each) === from);
+    const same = statements.find(
+      ([each]) => each.startsWith('import {') && sourceOf(each) === from,
+    );
     const [, own = ''] = /\{([^}]*)\}/.exec(same?.[0] ?? '') ?? [];
     const all = [...own.split(','), ...missing].map((name) => name.trim()).filter(Boolean);
     const last = same ?? statements.at(-1);

@@ -131,9 +131,12 @@ export class TestedRole {
     const error = ApiError.fromStatus(isRecord(status) ? status : {});
     // No role permits writing to a namespace that is being deleted.
     if (error.hasCause('NamespaceTerminating')) return;
-    const { message } = error;
+    const [message = '', ...rules] = error.message.split('\n');
     // Besides the permission for the request itself, the server checks those that the object grants, for example.
-    const why = / cannot (?!impersonate)\S+ (resource|path) /.test(message) ? '' : `: ${message}`;
+    const isRequest = / cannot (?!impersonate)\S+ (resource|path) /.test(message);
+    // A role such as `admin` grants 70 of them.
+    const others = rules.length > 1 ? ` and ${rules.length - 1} more` : '';
+    const why = isRequest ? '' : `: ${[message, ...rules.slice(0, 1)].join(' ')}${others}`;
     const call = `${method} ${path.replace(/\?.*/, '')}${why}`;
     if (this.#denied.has(call)) return;
     this.#denied.add(call);

@@ -285,7 +285,7 @@ export class StatusWriter<T extends ObjectWithStatus> {
     if (this.#hasSubresource) {
       log.error(undefined, 'The status cannot be written: its resource has no status subresource', {
         resource: groupResourceOf(this.#resource),
-        fix: 'install the CustomResourceDefinition that comes with this program: kubectl apply -f crds/',
+        fix: 'install the CustomResourceDefinition that comes with this program: kubectl apply -f FOLDER',
       });
     }
     this.#hasSubresource = false;
@@ -348,7 +348,7 @@ function deleted(cause: ApiError): ApiError {
 
 function rejected(cause: ApiError): Error {
   return new Error(
-    `The server rejected the status: ${cause.message}. Correct the object if its CustomResourceDefinition has become stricter, install the one of this release (kubectl apply -f crds/), or change the admission policy`,
+    `The server rejected the status: ${cause.message}. Correct the object if its CustomResourceDefinition has become stricter, install the one of this release (kubectl apply -f FOLDER), or change the admission policy`,
     { cause },
   );
 }

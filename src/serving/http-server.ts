@@ -15,6 +15,7 @@ import type { Runnable } from '../util/runnable.ts';
 import { ServerConnections } from '../util/server-connections.ts';
 import { currentAnchors } from '../util/server-trust.ts';
 import type { Certificate } from '../util/x509.ts';
+import { AddressError } from './address-error.ts';
 import { formatAddress, isLoopback, parseBindAddress } from './bind-address.ts';
 import type { RequestAuthorizer } from './delegated-access.ts';
 import { OVERLOADED, PLAIN_TEXT } from './routes.ts';
@@ -175,9 +176,7 @@ export class HttpServer implements Runnable {
         connections.destroy();
       };
       server.once('error', (cause) => {
-        const address = this.#options.bindAddress;
-        const message = `Unable to listen on ${address} for ${this.name}: ${cause.message}`;
-        reject(new Error(message, { cause }));
+        reject(new AddressError(this.#options.bindAddress, this.name, cause));
       });
       server.listen(this.#address, () => {
         const address = formatAddress(server.address());

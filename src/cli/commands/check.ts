@@ -13,6 +13,7 @@ import {
 import { checkServer, ServerClock } from '../check/server-check.ts';
 import { loadCluster, userAgent } from '../program/cluster-access.ts';
 import { errorText, EXIT_FAILURE, EXIT_OK } from '../common/errors.ts';
+import { ownCommand } from '../common/own-command.ts';
 import type { OptionValues } from '../flags/option.ts';
 import { leaseNamespace, runConfig } from '../program/run-config.ts';
 import { isNonLoopback } from '../../serving/bind-address.ts';
@@ -78,7 +79,8 @@ export async function check(
     const { client, server } = connection;
     const { name, deploy } = program;
     const read = deploy && readerOf(deploy);
-    const deps = { client, server, clock, serverClock, read, program: name };
+    const manifests = ownCommand(name, ['manifests'], context.environment);
+    const deps = { client, server, clock, serverClock, read, manifests };
     const installedIn =
       leaseAt ?? (cluster.namespaceIsAssumed ? `${name}-system` : cluster.namespace);
     const plan = {
@@ -158,8 +160,8 @@ export interface PreflightDeps {
   readonly serverClock: ServerClock;
   /** Reads a manifest of an installation; undefined if the program has none. */
   readonly read: ReadManifest | undefined;
-  /** Name of the program. */
-  readonly program: string;
+  /** Command of the program that prints its manifests. */
+  readonly manifests: string;
 }
 
 export interface PreflightPlan extends PermissionPlan {
@@ -178,7 +180,7 @@ export interface PreflightPlan extends PermissionPlan {
  * the server cannot be reached, there is one result.
  */
 export async function preflight(
-  { client, server, clock, serverClock, read, program }: PreflightDeps,
+  { client, server, clock, serverClock, read, manifests }: PreflightDeps,
   plan: PreflightPlan,
   signal: AbortSignal,
 ): Promise<CheckResult[]> {
@@ -187,7 +189,9 @@ export async function preflight(
   const definitions = await Promise.all(
     plan.controllers
       .filter(({ isBuiltin }) => !isBuiltin)
-      .map(({ resource }) => checkDefinition(client, resource, installStep(program, read), signal)),
+      .map(({ resource }) =>
+        checkDefinition(client, resource, installStep(manifests, read), signal),
+      ),
   );
   const permissions: CheckResult[] = [];
   for (const required of read ? requiredPermissions(read, plan) : []) {
@@ -204,7 +208,7 @@ export async function preflight(
         {
           client,
           now: () => serverClock.now(),
-          install: installStep(program, read, 'webhook'),
+          install: installStep(manifests, read, 'webhook'),
           signal,
         },
         webhooks,
@@ -270,12 +274,12 @@ function podOf(holder: string): string {
 
 /** Returns how to install the CRDs or the webhooks of this version. */
 function installStep(
-  program: string,
+  manifests: string,
   read: ReadManifest | undefined,
   part: ManifestPart = 'crds',
 ): string {
   return read
-    ? `Install it: ${program} manifests --only=${part} | kubectl apply --server-side --force-conflicts -f -`
+    ? `Install it: ${manifests} --only=${part} | kubectl apply --server-side --force-conflicts -f -`
     : 'Install it by kubectl apply';
 }
 

@@ -1,7 +1,6 @@
 import { spawn } from 'node:child_process';
 import { once } from 'node:events';
-import { mkdtemp, readdir, readFile, rm, writeFile } from 'node:fs/promises';
-import { tmpdir } from 'node:os';
+import { readdir, readFile, rm, writeFile } from 'node:fs/promises';
 import { join, relative } from 'node:path';
 import { createInterface } from 'node:readline';
 import { withPermissions } from '../../codegen/role-rules.ts';
@@ -11,6 +10,7 @@ import { formatDuration } from '../../util/duration.ts';
 import { goQuote } from '../../util/go-quote.ts';
 import { hasErrorCode, messageOf } from '../../util/values.ts';
 import { EXIT_FAILURE, EXIT_OK, onPath, UsageError } from '../common/errors.ts';
+import { newTemporaryFolder } from '../common/temporary-folder.ts';
 import type { OptionValues } from '../flags/option.ts';
 import type { GENERATE_OPTIONS } from '../flags/options.ts';
 import type { CommandContext } from '../program/program.ts';
@@ -43,7 +43,7 @@ export async function generateRbac(
   const [stray] = operands;
   if (stray !== undefined)
     throw new UsageError(`generate rbac takes no arguments: got ${goQuote(stray)}`);
-  const folder = await mkdtemp(join(tmpdir(), 'observed-roles-'));
+  const folder = await newTemporaryFolder('observed-roles-');
   try {
     const failure = await runTests(command, {
       // The lines are printed as text: Vitest has colours in CI, too.

@@ -1,6 +1,6 @@
 import { mkdir, readdir, readFile, stat, writeFile } from 'node:fs/promises';
 import { basename, isAbsolute, join, relative, resolve, sep } from 'node:path';
-import { pathToFileURL } from 'node:url';
+import { fileURLToPath, pathToFileURL } from 'node:url';
 import { definitionText } from '../../codegen/crd-parser.ts';
 import { generateModules, LIBRARY_MODULES } from '../../codegen/generate-modules.ts';
 import type { Definitions, GeneratedModule } from '../../codegen/generate-modules.ts';
@@ -169,8 +169,17 @@ export async function importModule(path: string): Promise<object> {
     const module: unknown = await import(pathToFileURL(resolve(path)).href);
     return typeof module === 'object' && module ? module : {};
   } catch (error) {
-    throw new UsageError(`cannot import ${path}: ${messageOf(error)}`);
+    throw new UsageError(`cannot import ${path}: ${messageOf(error)}${placeOf(error)}`);
   }
+}
+
+/** Returns the place where an error was thrown: ` (at src/a.ts:1:7)`. */
+function placeOf(error: unknown): string {
+  const stack = error instanceof Error ? (error.stack ?? '') : '';
+  const [, url, at] = /(file:\/\/[^\s)]+?)((?::\d+){1,2})\b/.exec(stack) ?? [];
+  return url === undefined || at === undefined
+    ? ''
+    : ` (at ${relative('.', fileURLToPath(url))}${at})`;
 }
 
 async function textAt(path: string): Promise<string | undefined> {

@@ -54,6 +54,9 @@ function reasonOf(code: unknown): string | undefined {
       return 'permission denied';
     case 'EROFS':
       return 'the file system is read-only';
+    case 'ENOSPC':
+    case 'EDQUOT':
+      return 'no space is left on the device';
     case 'ENAMETOOLONG':
       return 'the name is too long';
     default:

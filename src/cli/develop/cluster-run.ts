@@ -1,8 +1,7 @@
 import { spawn } from 'node:child_process';
 import { once } from 'node:events';
-import { mkdtemp, rm, writeFile } from 'node:fs/promises';
+import { rm, writeFile } from 'node:fs/promises';
 import { isIP } from 'node:net';
-import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { parseAllDocuments } from 'yaml';
 import type { CustomResourceDefinition } from '../../api/builtin.ts';
@@ -14,6 +13,7 @@ import { loadClusterConfig } from '../../client/kube-config/kube-config.ts';
 import { isLoopback } from '../../serving/bind-address.ts';
 import { createCertificateAuthority } from '../../util/x509.ts';
 import { errorText, EXIT_FAILURE, EXIT_OK, EXIT_USAGE, UsageError } from '../common/errors.ts';
+import { newTemporaryFolder } from '../common/temporary-folder.ts';
 import { freePort } from '../common/free-port.ts';
 import { userAgent } from '../program/cluster-access.ts';
 import { declaredWebhooks } from '../program/declared-webhooks.ts';
@@ -67,7 +67,7 @@ async function run(
   const { value: kubeconfig } = flagIn(rest, '--kubeconfig');
   const config = await loadClusterConfig({ context, kubeconfig, environment: process.env });
   const connection = connectCluster(config, { userAgent: userAgent(program) });
-  const folder = await mkdtemp(join(tmpdir(), 'npm-start-'));
+  const folder = await newTemporaryFolder('npm-start-');
   const signals = new Signals();
   try {
     const webhooks = declaredWebhooks(program);

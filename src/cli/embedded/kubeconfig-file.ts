@@ -1,6 +1,5 @@
 import { createPrivateKey, randomBytes, randomUUID, X509Certificate } from 'node:crypto';
-import { link, mkdtemp, open, readFile, rename, rm, stat } from 'node:fs/promises';
-import { tmpdir } from 'node:os';
+import { link, open, readFile, rename, rm, stat } from 'node:fs/promises';
 import { dirname, join, resolve } from 'node:path';
 import { parse, stringify } from 'yaml';
 import { createServerAuthority } from '../../apiserver/api-server.ts';
@@ -8,7 +7,8 @@ import { hasErrorCode, isRecord } from '../../util/values.ts';
 import { systemClock } from '../../util/clock.ts';
 import type { Clock } from '../../util/clock.ts';
 import type { Certificate } from '../../util/x509.ts';
-import { errorText, onPath, UsageError } from '../common/errors.ts';
+import { errorText, UsageError } from '../common/errors.ts';
+import { newTemporaryFolder } from '../common/temporary-folder.ts';
 
 /** First line of every kubeconfig that this program writes. kubectl removes it. */
 const MARKER = '# Written by crd-controller, which may write it again.';
@@ -121,11 +121,7 @@ export async function writeKubeconfig(
 export async function temporaryKubeconfig(
   kubeconfig: object,
 ): Promise<{ readonly path: string; remove(): Promise<void> }> {
-  const parent = tmpdir();
-  const folder = await onPath(
-    `cannot write to the temporary folder ${parent}; set TMPDIR to another one`,
-    () => mkdtemp(join(parent, 'crd-controller-')),
-  );
+  const folder = await newTemporaryFolder('crd-controller-');
   const path = await writeKubeconfig(join(folder, 'kubeconfig'), kubeconfig);
   return { path, remove: () => rm(folder, { recursive: true, force: true }) };
 }

@@ -52,9 +52,6 @@ interface Endpoint {
   isSecure: boolean;
 }
 
-/** Errors of `listen` that a restart does not resolve. */
-const ADDRESS_ERRORS: ReadonlySet<unknown> = new Set(['EADDRINUSE', 'EADDRNOTAVAIL', 'EACCES']);
-
 /**
  * Returns one server per address. Routes may share an address; if one of them needs TLS and
  * authorization, all of them get it. Metrics need it unless `--metrics-secure=false` is set. Debug
@@ -148,9 +145,7 @@ function server(
   { routes, isSecure }: Endpoint,
 ): Runnable {
   const options = { name: 'endpoints', bindAddress, routes };
-  return withUsageErrors(
-    new HttpServer({ log }, isSecure ? { ...options, ...protection() } : options),
-  );
+  return new HttpServer({ log }, isSecure ? { ...options, ...protection() } : options);
 
   function protection() {
     if (!secure)
@@ -175,7 +170,7 @@ interface PageOptions {
 /**
  * Serves a debug page on the loopback address until the signal aborts.
  *
- * @throws {UsageError} if the port cannot be used
+ * @throws {AddressError} if the port cannot be used
  */
 export async function servePage(
   { port, log, announce, ...routes }: PageOptions,
@@ -186,24 +181,5 @@ export async function servePage(
     { name: 'page', bindAddress: `127.0.0.1:${port}`, routes },
   );
   void server.listening.then((address) => announce(`http://${address}/debug/`));
-  await withUsageErrors(server).run(signal);
-}
-
-/** Runs a server, and reports an address that cannot be used as a `UsageError`. */
-function withUsageErrors(server: HttpServer): Runnable {
-  return {
-    name: server.name,
-    run: async (signal) => {
-      try {
-        await server.run(signal);
-      } catch (error) {
-        throw isAddressError(error) ? new UsageError(messageOf(error), { cause: error }) : error;
-      }
-    },
-  };
-}
-
-function isAddressError(error: unknown): boolean {
-  const cause = error instanceof Error ? error.cause : undefined;
-  return cause instanceof Error && 'code' in cause && ADDRESS_ERRORS.has(cause.code);
+  await server.run(signal);
 }

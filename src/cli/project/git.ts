@@ -1,10 +1,10 @@
 import { execFile } from 'node:child_process';
-import { mkdir, mkdtemp, rm, writeFile } from 'node:fs/promises';
-import { tmpdir } from 'node:os';
+import { mkdir, rm, writeFile } from 'node:fs/promises';
 import { dirname, join } from 'node:path';
 import { promisify } from 'node:util';
 import { hasErrorCode } from '../../util/values.ts';
 import { UsageError } from '../common/errors.ts';
+import { newTemporaryFolder } from '../common/temporary-folder.ts';
 
 /** Three texts of a file, and their names in conflict markers. */
 export interface ThreeTexts {
@@ -49,7 +49,7 @@ export async function patchOf(
 
 /** Runs git in a folder with files. Codes up to 127 are results. */
 async function git(args: readonly string[], files: ReadonlyMap<string, string>) {
-  const folder = await mkdtemp(join(tmpdir(), 'init-update-'));
+  const folder = await newTemporaryFolder('init-update-');
   try {
     for (const name of ['a', 'b']) await mkdir(join(folder, name));
     for (const [path, text] of files) {

@@ -26,12 +26,27 @@ function ordersOf(names: readonly AdditionName[]): AdditionName[][] {
   return names
     .filter(isPossible)
     .flatMap((name) =>
-      ordersOf(names.filter((other) => other !== name)).map((rest) => [name, ...rest]),
+      ordersOf(names.filter((other) => other !== name)).map((rest) => [name].concat(rest)),
     );
 }
 
 const ORDERS = ordersOf(Object.keys(ADDITIONS) as AdditionName[]);
 const SCHEMAS = ['yaml', 'ts'] as const;
+
+interface Step extends Pick<ProjectStep, 'adds' | 'former'> {
+  readonly name: string;
+  readonly version: string;
+}
+
+function stepOf({ name, version, ...step }: Step, schema: TemplateForm['schema']): ProjectStep {
+  const names = {
+    ...kindNames(name, 'acme.org'),
+    ...programNames('gateway-controller'),
+    version,
+  };
+  const webhooks = step.adds === 'webhooks' || step.adds === 'version';
+  return { ...step, names, form: { schema, scope: 'Namespaced', 'test-runner': 'node', webhooks } };
+}
 
 /** Imported and declared names at the top level of a module, with the module that each is imported from. */
 function declarationsOf(text: string): string[] {
@@ -58,23 +73,8 @@ describe('a project that grows', () => {
   });
 
   const projectIn = (schema: TemplateForm['schema'], order: readonly AdditionName[]) => {
-    const steps = [PROJECT, ...order.map((name) => ADDITIONS[name])].map(
-      ({ name, adds, version, ...former }): ProjectStep => ({
-        adds,
-        names: {
-          ...kindNames(name, 'acme.org'),
-          ...programNames('gateway-controller'),
-          version,
-        },
-        form: {
-          schema,
-          scope: 'Namespaced',
-          'test-runner': 'node',
-          webhooks: adds === 'webhooks' || adds === 'version',
-        },
-        ...former,
-      }),
-    );
+    const added = order.map((name) => stepOf(ADDITIONS[name], schema));
+    const steps = [stepOf(PROJECT, schema), ...added];
     const forms = steps.map(
       ({ form }) => templates.get(`${schema} ${form.webhooks}`) ?? new Map<string, string>(),
     );
@@ -135,7 +135,7 @@ describe('a project that grows', () => {
         for (const name of ['GATEWAYS', 'ROUTES'])
           for (const call of ['defaults', 'validates'])
             assert.match(webhooks, new RegExp(`\\.${call}\\(\\s*${name},`), order.join());
-        const tests = [...files.keys()].filter((path) => /webhooks\.test\.ts$/.test(path));
+        const tests = [...files.keys()].filter((path) => path.endsWith('webhooks.test.ts'));
         assert.equal(tests.length, 2);
       }
   });

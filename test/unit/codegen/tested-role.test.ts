@@ -138,6 +138,8 @@ test('needs the verbs bind and escalate only for what the role does not permit i
   };
   const lacking = await start(context, own, pods);
   await assert.rejects(use(lacking), /not currently held/);
+  // The 403 has a line for each rule of `view`.
+  assert.match(lacking.denied.at(-1) ?? '', /not currently held:[^\n]* and \d\d more$/);
   await assert.rejects(lacking.client.create(CLUSTER_ROLES, roleWith('s', 'services')));
   await assert.rejects(lacking.role.verify(), (error: Error) => {
     const { message } = error;

@@ -1,4 +1,4 @@
-/** Runs the controllers. `node src/main.ts --help` prints the commands and flags. */
+/** Runs the controllers. `npm run controller -- --help` prints the commands and flags. */
 import { runProgram } from 'crd-controller/program';
 import { program } from './program.ts';
 

@@ -80,10 +80,17 @@ describe('preflight', () => {
       return withDate(response, clock.now());
     };
     const client = clientOf(token, serverClock.around(around(dated)));
-    const { name: program, deploy } = PROGRAM;
+    const { deploy } = PROGRAM;
     assert.ok(deploy);
     const read = readerOf(deploy);
-    const deps = { client, server: 'https://here', clock, serverClock, read, program };
+    const deps = {
+      client,
+      server: 'https://here',
+      clock,
+      serverClock,
+      read,
+      manifests: 'crd-controller manifests',
+    };
     return preflight(deps, { ...PLAN, ...plan }, new AbortController().signal);
   }
 

@@ -174,7 +174,10 @@ test('names the file of an invalid CRD', async (context) => {
       /^y\.yaml: sames\.example\.com and sames\.example\.com have the same file name same\.ts/,
     ],
     [[write('none.ts', 'export {};')], /none\.ts exports no kind that customResource defines$/],
-    [[write('bad.ts', 'throw new Error("no");')], /^cannot import .*bad\.ts: no$/],
+    [
+      [write('bad.ts', 'throw new Error("no");')],
+      /^cannot import .*bad\.ts: no \(at .*bad\.ts:1:7\)$/,
+    ],
     [[join(folder, 'other')], /^No CustomResourceDefinition in ".*other"$/],
   ];
   await assert.rejects(run([write('a.yaml', crd('A'))], false, '-'), /^UsageError: --out=- prints/);

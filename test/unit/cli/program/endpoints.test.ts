@@ -117,7 +117,7 @@ describe('the endpoints of the daemon', () => {
     assert.deepEqual((await asked({ ...shared, serving: INSECURE })).statuses, [200, 200]);
   });
 
-  it('report a usage error if the port is in use or the certificate is missing', async () => {
+  it('report that the port is in use or the certificate is missing, and what to do', async () => {
     const other = createServer();
     await new Promise<void>((resolve) => other.listen(0, '127.0.0.1', resolve));
     const { port } = other.address() as AddressInfo;
@@ -127,8 +127,10 @@ describe('the endpoints of the daemon', () => {
     const [server] = endpoints(deps, taken);
     assert.ok(server);
     await assert.rejects(server.run(new AbortController().signal), {
-      name: 'UsageError',
-      message: new RegExp(`^Unable to listen on 127.0.0.1:${port} for endpoints: .*EADDRINUSE`),
+      name: 'AddressError',
+      message: new RegExp(
+        `^Unable to listen on 127.0.0.1:${port} for endpoints: .*EADDRINUSE.*; stop the process`,
+      ),
     });
     other.close();
     const paths = {
