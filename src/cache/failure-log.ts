@@ -270,7 +270,7 @@ export class FailureReporter {
 /** Returns what to do about an error, where the server's message does not contain it. */
 function fixOf(error: unknown, forMs: number): string | undefined {
   if (isApiError(error, 'notFound')) {
-    return 'install its CustomResourceDefinition, which comes with this program: kubectl apply -f FOLDER';
+    return 'install its CustomResourceDefinition: the command check of this program prints how, or kubectl apply -f FOLDER';
   }
   if (isApiError(error, 'unauthorized') && error.code === 401) {
     return 'the server does not accept the credentials: renew the token or client certificate of the kubeconfig, and see: kubectl auth whoami';

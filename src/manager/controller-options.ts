@@ -35,6 +35,11 @@ export interface SyncContext extends ServiceContext {
    * @default calls of `ensure` are independent
    */
   readonly ensured?: Set<string> | undefined;
+  /**
+   * Desired objects whose names are not free yet, see `OwnedObjects.ensure`.
+   * @default only the outcomes have them
+   */
+  readonly terminating?: Set<string> | undefined;
   /** The events since the last sync of this key, merged and bounded. */
   readonly causes: readonly Cause[];
 }

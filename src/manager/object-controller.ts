@@ -54,7 +54,8 @@ export interface ObjectControllerOptions<T extends ObjectWithReadiness>
    * Reconciles an object that is not being deleted. Must be idempotent. Returns its readiness, which is reported as by
    * `StatusWriter.report`; or only an outcome, to report nothing. If it throws, the object is not ready: stalled after a
    * `TerminalError`, and otherwise retried with backoff. The reason is that of the {@link SyncError} or `TerminalError`,
-   * `Timeout` after `syncTimeoutMs`, or `SyncFailed`.
+   * `Timeout` after `syncTimeoutMs`, or `SyncFailed`. While an object that `OwnedObjects` should write is being deleted, or
+   * belongs to a deleted owner of the same name, a ready object is reported as reconciling, with the reason `ObjectsTerminating`.
    *
    * An update of nothing but `observedGeneration` and the conditions of the readiness does not start a sync: it is the
    * report of the last one, and would precede its backoff. The same applies to the fields of `context.status` after an
@@ -180,7 +181,8 @@ export function objectController<T extends ObjectWithReadiness>(
       if (result) await store();
       return result;
     }
-    const { outcome = done(), status, conditions, event, error, ...readiness } = result;
+    const { outcome = done(), status, conditions, event, error, ...returned } = result;
+    const readiness = untilDeleted(returned, context.terminating);
     const fields = { ...context.status, ...status };
     setFailed(object, error && fields);
     const complete: ReadinessReport<T> = {
@@ -217,6 +219,21 @@ export function objectController<T extends ObjectWithReadiness>(
       return object ? sync(object, context) : done();
     },
   }).for(informer, { predicates: [ignoresReports(failed), ...predicates] });
+}
+
+/** Number of objects in a message; a namespace can have many. */
+const MAX_NAMED = 3;
+
+/** Returns the readiness of an owner, whose objects must not have names that are not free yet. */
+function untilDeleted(
+  readiness: Readiness,
+  terminating: ReadonlySet<string> | undefined,
+): Readiness {
+  if (readiness.kind !== 'ready' || !terminating || terminating.size === 0) return readiness;
+  const others = terminating.size - MAX_NAMED;
+  const names = [...terminating].slice(0, MAX_NAMED).join(', ');
+  const message = `Waiting for the deletion of ${names}${others > 0 ? ` and ${others} more` : ''}`;
+  return { kind: 'reconciling', reason: 'ObjectsTerminating', message };
 }
 
 function isReport<T extends ObjectWithReadiness>(

@@ -23,7 +23,7 @@ export interface OwnedNode {
 interface Progress {
   readonly node: OwnedNode;
   readonly dependsOn: readonly Progress[];
-  /** Undefined until the object is written in this sync. */
+  /** Undefined until the object is written in this sync, and while an object of its name is being deleted. */
   readiness: Readiness | undefined;
 }
 
@@ -116,7 +116,7 @@ export class OwnedGraph {
     const name = nameOf(progress.node.object);
     const blockers = this.#blockersOf(progress).map(({ node }) => nameOf(node.object));
     if (blockers.length > 0) return `${name} waits for ${blockers.join(' and ')}`;
-    return `${name}: ${progress.readiness?.message ?? 'not written'}`;
+    return `${name}: ${progress.readiness?.message ?? 'waits for the deletion of an object of this name'}`;
   }
 
   #blockersOf(progress: Progress | undefined): readonly Progress[] {

@@ -86,6 +86,12 @@ export interface OwnedObjectContext {
    */
   readonly ensured?: Set<string> | undefined;
   /**
+   * Receives the desired objects that `OwnedObjects` could not write in this sync, because an object of the name is being
+   * deleted, such as `Namespace "a"`. `objectController` does not report their owner as ready.
+   * @default only the outcomes have them
+   */
+  readonly terminating?: Set<string> | undefined;
+  /**
    * Receives a line for each object that `OwnedObjects` writes, at verbosity 2.
    * @default none
    */

@@ -329,7 +329,9 @@ export class OwnedObjects<O extends KubernetesObject = KubernetesObject> impleme
       }
       kind.waiting.get(keyOf(outcome.object))?.delete(keyOf(owner));
       context.ensured?.add(outcome.object.metadata.uid);
-      graph?.observe(draft, outcome.object, context.clock?.now());
+      if (outcome.kind === 'terminating')
+        context.terminating?.add(`${draft.kind} "${draft.metadata.name}"`);
+      else graph?.observe(draft, outcome.object, context.clock?.now());
       // The object has the kind of the draft.
       outcomes.push(outcome as OwnedOutcome<T>);
       const verb = VERBS[outcome.kind];

@@ -67,6 +67,7 @@ export class SyncPipeline {
         for (const observer of observers) observer.calledService?.(key, call);
       },
       ensured: new Set(),
+      terminating: new Set(),
     });
   }
 

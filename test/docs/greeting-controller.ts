@@ -23,11 +23,7 @@ export function greetingController(kit: ControllerKit): Controller {
       const { name } = greeting.metadata;
       const data = { text: greeting.spec.text };
       const desired = { apiVersion: 'v1', kind: 'ConfigMap', metadata: { name }, data };
-      const [outcome] = await owned.ensure(context, greeting, [desired]);
-      if (outcome?.kind === 'terminating') {
-        const message = `ConfigMap "${name}" is being deleted`;
-        return { kind: 'reconciling', reason: 'ConfigMapTerminating', message };
-      }
+      await owned.ensure(context, greeting, [desired]);
       return { kind: 'ready', reason: 'Synced', message: 'Greeting synced successfully' };
     },
   }).owns(owned);

@@ -110,7 +110,7 @@ test('logs a resource that is not served as info, with a fix', () => {
   reporter.failed(notFound(), 'list', 1000);
   assert.equal(lines.length, 1);
   assert.equal(lines[0]!.level, 0);
-  assert.match(String(lines[0]!.fields['fix']), /kubectl apply -f crds\//);
+  assert.match(String(lines[0]!.fields['fix']), /CustomResourceDefinition.*kubectl apply -f/);
 });
 
 test('logs a fix for a bare 401', () => {

@@ -2,18 +2,21 @@ import assert from 'node:assert/strict';
 import { test } from 'node:test';
 import type { TestContext } from 'node:test';
 import { ApiError, isApiError } from '../../../src/api/api-error.ts';
-import { CUSTOM_RESOURCE_DEFINITIONS, EVENTS } from '../../../src/api/builtin.ts';
+import { CONFIG_MAPS, CUSTOM_RESOURCE_DEFINITIONS, EVENTS } from '../../../src/api/builtin.ts';
 import { COUNTS } from '../../../src/api/generated/count.ts';
 import type { Count } from '../../../src/api/generated/count.ts';
 import { isReady } from '../../../src/api/readiness.ts';
 import { ApiServer } from '../../../src/apiserver/api-server.ts';
 import { HttpClient } from '../../../src/client/http-client.ts';
 import { callService } from '../../../src/manager/call-service.ts';
+import type { Controller } from '../../../src/manager/controller.ts';
+import type { ControllerKit } from '../../../src/manager/controller-kit.ts';
 import { objectController } from '../../../src/manager/object-controller.ts';
 import type {
   ObjectControllerOptions,
   ReconcileContext,
 } from '../../../src/manager/object-controller.ts';
+import { OwnedObjects } from '../../../src/manager/owned-objects.ts';
 import { predicates } from '../../../src/manager/predicate.ts';
 import { runControllers } from '../../../src/manager/run-controllers.ts';
 import type { ControllerManagerOptions } from '../../../src/manager/run-controllers.ts';
@@ -39,10 +42,14 @@ async function start(
     fetch,
     history,
     prepare,
+    controllers = (kit) => [
+      objectController(kit, kit.informers.for(COUNTS), { name: 'tally', ...options }),
+    ],
   }: Pick<ControllerManagerOptions, 'fetch' | 'history'> & {
     readonly clock?: FakeClock;
     /** Called before the controller starts. */
     readonly prepare?: (server: ApiServer) => void;
+    readonly controllers?: (kit: ControllerKit) => readonly Controller[];
   } = {},
 ) {
   const server = new ApiServer({ clock });
@@ -57,9 +64,7 @@ async function start(
       fetch,
       history,
       freeze: true,
-      controllers: (kit) => [
-        objectController(kit, kit.informers.for(COUNTS), { name: 'tally', ...options }),
-      ],
+      controllers,
     },
     stop.signal,
   );
@@ -423,6 +428,51 @@ test('does not reconcile an object that is being deleted', async (context) => {
   await client.delete(COUNTS, AT);
   await clock.advance(10_000);
   assert.equal(syncs, before);
+});
+
+test('does not report an object as ready while an owned object is being deleted, or is one of its predecessor', async (context) => {
+  const reconcile: ObjectControllerOptions<Count>['reconcile'] = async () => READY;
+  const { clock, client, ready } = await start(
+    context,
+    { reconcile },
+    {
+      controllers: (kit) => {
+        const owned = new OwnedObjects(COUNTS, 'tally').add(kit.informers.for(CONFIG_MAPS));
+        return [
+          objectController(kit, kit.informers.for(COUNTS), {
+            name: 'tally',
+            reconcile: async (count, context) => {
+              await owned.ensure(context, count, [
+                { apiVersion: 'v1', kind: 'ConfigMap', metadata: { name: 'kept' } },
+              ]);
+              return READY;
+            },
+          }).owns(owned),
+        ];
+      },
+    },
+  );
+  const kept = { ...AT, name: 'kept' };
+  const setFinalizers = (finalizers: readonly string[]) =>
+    client.patch(CONFIG_MAPS, kept, { type: 'merge', body: { metadata: { finalizers } } });
+  const waiting = 'False ObjectsTerminating: Waiting for the deletion of ConfigMap "kept"';
+  await clock.advance(10_000);
+  assert.equal(await ready(), 'True Counted: all is counted');
+  await setFinalizers([FINALIZER]);
+  await client.delete(CONFIG_MAPS, kept);
+  await clock.advance(10_000);
+  assert.equal(await ready(), waiting);
+  await setFinalizers([]);
+  await clock.advance(10_000);
+  assert.equal(await ready(), 'True Counted: all is counted');
+  // No garbage collector runs.
+  await client.delete(COUNTS, AT);
+  await client.create(COUNTS, countDraft(AT.namespace));
+  await clock.advance(10_000);
+  assert.equal(await ready(), waiting);
+  await client.delete(CONFIG_MAPS, kept);
+  await clock.advance(10_000);
+  assert.equal(await ready(), 'True Counted: all is counted');
 });
 
 test('a finalizer and its function require each other', () => {
