@@ -20,7 +20,7 @@ export {
 export { keyOf, objectKey, splitKey } from './api/object-key.ts';
 export type { ObjectKey, ObjectName } from './api/object-key.ts';
 export type { DeepReadonly, Draft, KubernetesObject } from './api/object.ts';
-export { readinessOf } from './api/kstatus.ts';
+export { readinessByCondition, readinessOf } from './api/kstatus.ts';
 export { isReady, withReadiness } from './api/readiness.ts';
 export type { Readiness } from './api/readiness.ts';
 export type { Resource } from './api/resource.ts';

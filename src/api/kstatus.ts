@@ -43,6 +43,18 @@ export function readinessOf(
   );
 }
 
+/**
+ * Returns the readiness of an object whose controller writes the condition Ready, such as `objectController`: unlike
+ * `readinessOf`, it is not ready before it has this condition.
+ */
+export function readinessByCondition(object: DeepReadonly<KubernetesObject>): Readiness {
+  return (
+    genericReadiness(object) ??
+    byReadyCondition(object) ??
+    reconciling('NoReadyCondition', 'It does not have the condition Ready yet')
+  );
+}
+
 /** A condition of any kind. */
 interface AnyCondition {
   readonly type: string;

@@ -64,6 +64,8 @@ export class TestedRole {
   readonly #servers = new Set<RecordingServer>();
   /** Owners of created objects: `apps/v1 Deployment`. */
   readonly #owners = new Set<string>();
+  /** Permissions to patch the kinds of created objects that have a controller and a field manager, as `OwnedObjects` creates them. */
+  readonly #patches = new Set<string>();
 
   /**
    * @param file manifests with the ClusterRole, and its binding to a ServiceAccount
@@ -160,7 +162,8 @@ export class TestedRole {
   /**
    * Compares the role with the requests of all tests so far. Call it in the last test of a file. A `watch` needs
    * `list` too, because an informer lists again if it cannot resume. A `create` of a kind with an informer needs `get`:
-   * if the response of the create was lost, the retry reads the object before the cache shows it. An owner reference that blocks
+   * if the response of the create was lost, the retry reads the object before the cache shows it. `OwnedObjects` patches each
+   * object that it created once after a restart, also if no test restarts while there is one. An owner reference that blocks
    * deletion needs `update` of the owner's `finalizers`, which OpenShift checks.
    *
    * @throws {Error} that lists the missing and the superfluous permissions
@@ -196,6 +199,8 @@ export class TestedRole {
         const place = permission.replace(/^create /, '');
         if (place !== permission && needed.has(`list ${place}`)) needed.add(`get ${place}`);
       }
+      for (const patch of this.#patches)
+        if (needed.has(patch.replace(/^patch /, 'list '))) needed.add(patch);
       for (const owner of this.#owners) {
         const [apiVersion = '', kind = ''] = owner.split(' ');
         const plural = await pluralOf(server, apiVersion, kind);
@@ -207,7 +212,7 @@ export class TestedRole {
     return needed;
   }
 
-  #noteOwners({ body }: HttpRequest): void {
+  #noteOwners({ method, path, body }: HttpRequest): void {
     if (body === undefined) return;
     const object: unknown = JSON.parse(
       typeof body === 'string' ? body : Buffer.from(body).toString(),
@@ -217,8 +222,21 @@ export class TestedRole {
     if (!Array.isArray(ownerReferences)) return;
     for (const { apiVersion, kind, blockOwnerDeletion } of ownerReferences)
       if (blockOwnerDeletion) this.#owners.add(`${apiVersion} ${kind}`);
+    const { pathname, searchParams } = new URL(path, 'https://server');
+    const isOwned = method === 'POST' && searchParams.has('fieldManager');
+    if (!isOwned || !ownerReferences.some(({ controller }) => controller === true)) return;
+    const group = isRecord(object) ? apiGroupOf(String(object['apiVersion'])) : '';
+    const plural = pathname.slice(pathname.lastIndexOf('/') + 1);
+    const patch = permissionOf('patch', group, plural);
+    if (!NEVER_PATCHED.has(patch)) this.#patches.add(patch);
   }
 }
+
+/** Kinds that `OwnedObjects` only creates. */
+const NEVER_PATCHED: ReadonlySet<string> = new Set([
+  permissionOf('patch', 'batch', 'jobs'),
+  permissionOf('patch', '', 'pods'),
+]);
 
 function pathOf(file: string | URL): string {
   return file instanceof URL ? fileURLToPath(file) : file;

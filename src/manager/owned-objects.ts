@@ -233,7 +233,7 @@ export class OwnedObjects<O extends KubernetesObject = KubernetesObject> impleme
    * Of kinds without `prune`, objects that are not in `desired` stay: a later call can have another list. Of kinds with
    * `prune`, a second call in one sync must not delete what the first one has kept.
    *
-   * @returns an outcome for each desired object, in order
+   * @returns an outcome for each desired object, in order. Objects in a Namespace of the list that is being deleted have none
    * @throws {SyncError} `ErrResourceExists`, after all else is done, if an object that `owner` does not control has the name
    * of a desired one. The owner is enqueued when that object is deleted or loses its controller.
    * @throws {TypeError} before the first request, if it would delete an object that another call in this sync has kept; if
@@ -312,9 +312,12 @@ export class OwnedObjects<O extends KubernetesObject = KubernetesObject> impleme
     let collision: SyncError | undefined;
     const rejections = new Rejections();
     const rejected = new Set<OwnedKind<O>>();
+    const endingNamespaces = new Set<string>();
     for (const draft of desired) {
       const kind = this.#kindOf(draft);
       if (graph?.waits(draft)) continue;
+      // The server rejects every object in it, and the deletion of the Namespace starts the next sync.
+      if (endingNamespaces.has(draft.metadata.namespace ?? '')) continue;
       const outcome = await rejections.catch(draft, () => kind.ensure(context, owner, draft));
       if (!outcome) {
         rejected.add(kind);
@@ -329,9 +332,10 @@ export class OwnedObjects<O extends KubernetesObject = KubernetesObject> impleme
       }
       kind.waiting.get(keyOf(outcome.object))?.delete(keyOf(owner));
       context.ensured?.add(outcome.object.metadata.uid);
-      if (outcome.kind === 'terminating')
+      if (outcome.kind === 'terminating') {
         context.terminating?.add(`${draft.kind} "${draft.metadata.name}"`);
-      else graph?.observe(draft, outcome.object, context.clock?.now());
+        if (draft.kind === 'Namespace') endingNamespaces.add(draft.metadata.name);
+      } else graph?.observe(draft, outcome.object, context.clock?.now());
       // The object has the kind of the draft.
       outcomes.push(outcome as OwnedOutcome<T>);
       const verb = VERBS[outcome.kind];

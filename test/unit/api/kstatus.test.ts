@@ -1,6 +1,6 @@
 import assert from 'node:assert/strict';
 import { test } from 'node:test';
-import { readinessOf } from '../../../src/api/kstatus.ts';
+import { readinessByCondition, readinessOf } from '../../../src/api/kstatus.ts';
 
 const NOW = Date.parse('2026-01-01T00:00:15Z');
 const READY = 'ready Current';
@@ -198,4 +198,15 @@ test('deletion, generation and the conditions of kstatus count before the rules 
       READY,
     ],
   );
+});
+
+test('readinessByCondition waits for the condition Ready', () => {
+  const object = { apiVersion: 'example.com/v1', kind: 'User', metadata: { name: 'a' } };
+  const at = (status: object) => readinessByCondition({ ...object, status } as never).kind;
+  assert.equal(readinessOf(object as never).kind, 'ready');
+  assert.equal(readinessByCondition(object as never).kind, 'reconciling');
+  const condition = (type: string, status: string) => ({ conditions: [{ type, status }] });
+  assert.equal(at(condition('Ready', 'True')), 'ready');
+  assert.equal(at(condition('Ready', 'False')), 'reconciling');
+  assert.equal(at(condition('Stalled', 'True')), 'stalled');
 });

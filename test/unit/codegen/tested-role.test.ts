@@ -9,6 +9,7 @@ import {
   NAMESPACES,
   CLUSTER_ROLE_BINDINGS,
   CLUSTER_ROLES,
+  CONFIG_MAPS,
   DEPLOYMENTS,
   EVENTS,
   PODS,
@@ -112,6 +113,31 @@ test('accepts a role with exactly the permissions that the requests need', async
   await client.watch(PODS, { signal: end.signal });
   end.abort();
   await role.verify();
+});
+
+test('needs the patch that OwnedObjects sends after a restart, but for kinds that it only creates', async (context) => {
+  const group =
+    '{ apiGroups: [""], resources: [configmaps, pods], verbs: [get, list, watch, create';
+  const missing = await start(context, `${group}] }`);
+  const owner = { apiVersion: 'v1', kind: 'Node', name: 'a', uid: 'a', controller: true };
+  const use = async (client: HttpClient) => {
+    const options = { fieldManager: 'operator' };
+    const metadata = { namespace: 'default', name: 'a', ownerReferences: [owner] };
+    await client.create(CONFIG_MAPS, { apiVersion: 'v1', kind: 'ConfigMap', metadata }, options);
+    await client.create(PODS, { ...POD, metadata }, options);
+    for (const resource of [CONFIG_MAPS, PODS]) {
+      const end = new AbortController();
+      await client.watch(resource, { signal: end.signal });
+      end.abort();
+    }
+  };
+  await use(missing.client);
+  await assert.rejects(missing.role.verify(), (error: Error) => {
+    assert.deepEqual(error.message.match(/missing: .*|not needed: .*/g), [
+      'missing: patch configmaps',
+    ]);
+    return true;
+  });
 });
 
 test('needs the verbs bind and escalate only for what the role does not permit itself', async (context) => {

@@ -1,8 +1,8 @@
 import assert from 'node:assert/strict';
 import { afterEach, beforeEach, describe, it } from 'node:test';
 import { isApiError } from '../../../src/api/api-error.ts';
-import { CONFIG_MAPS, JOBS, NODES, SERVICES } from '../../../src/api/builtin.ts';
-import type { ConfigMap, Job, Service } from '../../../src/api/builtin.ts';
+import { CONFIG_MAPS, JOBS, NAMESPACES, NODES, SERVICES } from '../../../src/api/builtin.ts';
+import type { ConfigMap, Job, Namespace, Service } from '../../../src/api/builtin.ts';
 import { controllerReference } from '../../../src/api/metadata.ts';
 import { keyOf } from '../../../src/api/object-key.ts';
 import { ApiServer } from '../../../src/apiserver/api-server.ts';
@@ -39,6 +39,7 @@ describe('Owned objects', () => {
   let owner: Service;
   let configMaps: SharedInformer<ConfigMap>;
   let jobs: SharedInformer<Job>;
+  let namespaces: SharedInformer<Namespace>;
   let stop: () => Promise<void>;
 
   beforeEach(async () => {
@@ -57,6 +58,7 @@ describe('Owned objects', () => {
     const informers = new InformerSet(client, { clock });
     configMaps = informers.for(CONFIG_MAPS);
     jobs = informers.for(JOBS);
+    namespaces = informers.for(NAMESPACES);
     const abort = new AbortController();
     const running = informers.run(abort.signal);
     stop = async () => {
@@ -97,6 +99,33 @@ describe('Owned objects', () => {
   const live = (name: string) => client.get(CONFIG_MAPS, { namespace: NAMESPACE, name });
   const edit = (name: string, body: object) =>
     client.patch(CONFIG_MAPS, { namespace: NAMESPACE, name }, { type: 'merge', body });
+
+  it('in a Namespace of the list that is being deleted are not written', async () => {
+    const node = await client.create(NODES, {
+      apiVersion: 'v1',
+      kind: 'Node',
+      metadata: { name: 'a' },
+    });
+    const owned = new OwnedObjects(NODES, 'shop-controller').add(namespaces).add(configMaps);
+    const terminating = new Set<string>();
+    const ensureAll = async () => {
+      await clock.advance(100);
+      const context = { client, signal: new AbortController().signal, terminating };
+      const outcomes = await owned.ensure(context, node, [
+        { apiVersion: 'v1', kind: 'Namespace', metadata: { name: 'team' } },
+        { apiVersion: 'v1', kind: 'ConfigMap', metadata: { namespace: 'team', name: 'a' } },
+      ]);
+      return outcomes.map(({ kind }) => kind);
+    };
+    assert.deepEqual(await ensureAll(), ['created', 'created']);
+    assert.equal(terminating.size, 0);
+    await client.delete(NAMESPACES, { name: 'team' });
+    await client.delete(CONFIG_MAPS, { namespace: 'team', name: 'a' });
+    writes.length = 0;
+    assert.deepEqual(await ensureAll(), ['terminating']);
+    assert.deepEqual([...terminating], ['Namespace "team"']);
+    assert.deepEqual(writes, []);
+  });
 
   it('of several kinds are created with the reference to their owner beside others, and listed', async () => {
     const owned = ownedBy().add(jobs);
