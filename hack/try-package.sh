@@ -66,6 +66,8 @@ cd project
 PATH="$tools:$PATH"
 "$crd_controller" init Website --group=acme.org --webhooks >/dev/null
 "$crd_controller" init --add HTTPPolicy >/dev/null
+"$crd_controller" init Website --add --api-version=v1 >/dev/null
+"$crd_controller" init HTTPPolicy --add --webhooks >/dev/null
 npm install --no-audit --no-fund --loglevel=error >/dev/null
 npm test 2>&1 | grep -E '^ℹ (pass|fail)'
 npm run --silent types && echo "init: types ok"
