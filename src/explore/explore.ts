@@ -16,7 +16,7 @@ import { shrink } from './shrink.ts';
 import type { FailedRun } from './shrink.ts';
 import { replayOf, replayOption, storyOf } from './story.ts';
 import { isCrd } from './upheaval.ts';
-import type { ScenarioAction } from './scenario-objects.ts';
+import type { ScenarioAction, ScenarioPart } from './scenario-objects.ts';
 import { partsOf } from './scenario-objects.ts';
 import type { ExploredService } from './transport.ts';
 import type { Invariant, Plan } from './schedule.ts';
@@ -223,15 +223,17 @@ export async function explore(options: ExploreOptions): Promise<Exploration> {
     return new ViolationError(failed, schedules, file);
   };
   const baselines: Baseline[] = [];
-  for (const part of partsOf(options.scenario)) {
+  const parts = partsOf(options.scenario);
+  for (const part of replay ? [replayedPart(parts, replay)] : parts) {
     const baseline = await baselineOf(world, part);
     const { expected } = baseline;
     report.add(expected);
     // Syncs can fail until the next action.
-    if (part.stop !== undefined && expected.steadyErrors.length > 0) continue;
+    if (!replay && part.stop !== undefined && expected.steadyErrors.length > 0) continue;
     const failed = failureOf(expected, expected);
     if (failed) throw await violation(failed, baseline, report.schedules);
-    await requireDeterminism(world, baseline);
+    // The other parts begin like the whole scenario.
+    if (replay || part.stop === undefined) await requireDeterminism(world, baseline);
     baselines.push(baseline);
   }
   const attempt = async (plan: Plan, baseline: Baseline) => {
@@ -241,13 +243,11 @@ export async function explore(options: ExploreOptions): Promise<Exploration> {
     report.add(run);
     return { run, failed: failureOf(run, expected) };
   };
-  if (replay) {
-    const [stop] = replay.flatMap((text) => parseStop(text) ?? []);
-    const baseline = baselines.find((each) => each.stop === stop);
-    if (!baseline) throw new SyntaxError(`replay: the scenario has no action "${stop}" to stop at`);
+  const [replayed] = baselines;
+  if (replay && replayed) {
     const deviations = replay.filter((text) => parseStop(text) === undefined).map(parseDeviation);
-    const { failed } = await attempt(planOf(deviations), baseline);
-    if (failed) throw await violation(failed, baseline, report.schedules);
+    const { failed } = await attempt(planOf(deviations), replayed);
+    if (failed) throw await violation(failed, replayed, report.schedules);
     return report.result(baselines);
   }
   const hasCrds = (options.objects ?? []).some((object) => isCrd(object));
@@ -273,6 +273,14 @@ export async function explore(options: ExploreOptions): Promise<Exploration> {
     current.next = plans.next(run);
   }
   return report.result(baselines);
+}
+
+/** Returns the part of the scenario at whose end a replayed schedule ends. */
+function replayedPart(parts: readonly ScenarioPart[], replay: readonly string[]): ScenarioPart {
+  const [stop] = replay.flatMap((text) => parseStop(text) ?? []);
+  const part = parts.find((each) => each.stop === stop);
+  if (!part) throw new SyntaxError(`replay: the scenario has no action "${stop}" to stop at`);
+  return part;
 }
 
 /** Runs a schedule again, and records it. */
