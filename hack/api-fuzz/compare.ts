@@ -1,8 +1,8 @@
 import type { HttpHandler } from '../../src/util/http.ts';
+import { PERMISSIONS } from './access-kinds.ts';
 import { acceptedReason } from './accepted.ts';
 import { GADGET_CRD, WIDGET_CRD } from './crds.ts';
 import { CHANGED, DENIED } from './kinds.ts';
-import { USERS } from './requests.ts';
 import type { FuzzRequest, Json } from './requests.ts';
 import { sequence } from './requests.ts';
 import type { Shown } from './session.ts';
@@ -92,26 +92,24 @@ async function install(handle: HttpHandler, crd: Json): Promise<void> {
   throw new Error(`${path} is not served`);
 }
 
-/** Permissions of a user, by names and without, and policies that deny or change objects with a label. */
+/** The permissions of the users, and policies that deny or change objects with a label. */
 async function installRules(handle: HttpHandler): Promise<void> {
   const session = new Session(handle, 'x');
-  const create = (path: string, kind: string, body: object) => {
+  const create = (path: string, kind: string, body: object, name = 'fuzz') => {
     const [group, version] = path.split('/').slice(2);
-    const object = { apiVersion: `${group}/${version}`, kind, metadata: { name: 'fuzz' }, ...body };
+    const object = { apiVersion: `${group}/${version}`, kind, metadata: { name }, ...body };
     return session.send({ method: 'POST', path, subject: path, body: object });
   };
   const rbac = '/apis/rbac.authorization.k8s.io/v1';
-  const resources = ['configmaps', 'pods', 'widgets', 'deployments', 'poddisruptionbudgets'];
-  const rules = [
-    { apiGroups: ['*'], resources, verbs: ['list', 'watch', 'create'] },
-    { apiGroups: ['*'], resources, resourceNames: ['a'], verbs: ['*'] },
-    { apiGroups: ['*'], resources: ['*/status'], verbs: ['patch'] },
-  ];
-  await create(`${rbac}/clusterroles`, 'ClusterRole', { rules });
-  await create(`${rbac}/clusterrolebindings`, 'ClusterRoleBinding', {
-    roleRef: { apiGroup: 'rbac.authorization.k8s.io', kind: 'ClusterRole', name: 'fuzz' },
-    subjects: [{ apiGroup: 'rbac.authorization.k8s.io', kind: 'User', name: USERS[0] }],
-  });
+  const apiGroup = 'rbac.authorization.k8s.io';
+  for (const [name, rules] of Object.entries(PERMISSIONS)) {
+    await create(`${rbac}/clusterroles`, 'ClusterRole', { rules }, name);
+    const binding = {
+      roleRef: { apiGroup, kind: 'ClusterRole', name },
+      subjects: [{ apiGroup, kind: 'User', name }],
+    };
+    await create(`${rbac}/clusterrolebindings`, 'ClusterRoleBinding', binding, name);
+  }
   const admission = '/apis/admissionregistration.k8s.io/v1';
   const rule = {
     apiGroups: ['*'],
@@ -243,7 +241,9 @@ async function watchDifference(
 }
 
 function resourceOf(path: string): string {
-  return /(?:\$ns|extensions.k8s.io\/v1)\/(\w+)(?=$|[/?])/.exec(path)?.[1] ?? '';
+  const [, resource = ''] =
+    /\/v\d\w*\/(\w+)(?=$|[/?])/.exec(path.replace('/namespaces/$ns', '')) ?? [];
+  return resource;
 }
 
 /** Removes requests that the difference does not need. */

@@ -1,4 +1,5 @@
 import type { Json } from './requests.ts';
+import { FORMATS_SCHEMA } from './texts.ts';
 
 export const GROUP = 'fuzz.example.com';
 
@@ -56,6 +57,7 @@ export const WIDGET_CRD: Json = {
                     },
                   },
                   any: { 'x-kubernetes-preserve-unknown-fields': true },
+                  formats: FORMATS_SCHEMA,
                   port: { 'x-kubernetes-int-or-string': true },
                   when: { type: 'string', format: 'date-time' },
                   map: { type: 'object', additionalProperties: { type: 'integer', minimum: 0 } },

@@ -1,6 +1,10 @@
+import { ACCESS_KINDS } from './access-kinds.ts';
+import { schemaWithRules } from './cel-rules.ts';
 import { CONVERSION, GADGET_CRD, GROUP, SCHEMAS, THINGS, VERSIONS, version } from './crds.ts';
 import { MORE_KINDS } from './more-kinds.ts';
 import type { Json } from './requests.ts';
+import type { Change } from './schema-values.ts';
+import { formattedTexts } from './texts.ts';
 
 /** A field, and values of it: valid ones first, then invalid ones. `undefined` removes the field. */
 export type Field = readonly [path: string, ...values: readonly Json[]];
@@ -11,6 +15,8 @@ export interface FuzzKind {
   readonly resource: string;
   readonly base: Json;
   readonly fields: readonly Field[];
+  /** Returns a generated change of an object or of its subresource `part`, or undefined for one of `fields`. */
+  readonly change?: (random: () => number, part: string) => Change | undefined;
   readonly subresources?: readonly ('status' | 'scale')[];
   readonly selectors?: readonly string[];
   /** Other versions of the kind that are served, or not. */
@@ -20,6 +26,13 @@ export interface FuzzKind {
   readonly isClusterScoped?: boolean;
   /** True if every write is a dry run. */
   readonly isDryRun?: boolean;
+  /** True if objects are not stored. */
+  readonly isCreateOnly?: boolean;
+  /**
+   * Users of half of the requests.
+   * @default `USERS`, of few requests
+   */
+  readonly users?: readonly string[];
 }
 
 const LONG = 'x'.repeat(300);
@@ -315,23 +328,6 @@ export const KINDS: readonly FuzzKind[] = [
     subresources: ['status'],
   },
   {
-    apiVersion: 'rbac.authorization.k8s.io/v1',
-    kind: 'Role',
-    resource: 'roles',
-    base: { rules: [{ apiGroups: [''], resources: ['pods'], verbs: ['get'] }] },
-    fields: [
-      [
-        'rules',
-        [],
-        undefined,
-        [{ apiGroups: [''], resources: ['*'], verbs: ['*'] }],
-        [{ verbs: [] }],
-        [{ nonResourceURLs: ['/x'], verbs: ['get'] }],
-        'x',
-      ],
-    ],
-  },
-  {
     apiVersion: 'coordination.k8s.io/v1',
     kind: 'Lease',
     resource: 'leases',
@@ -348,6 +344,8 @@ export const KINDS: readonly FuzzKind[] = [
     kind: 'Widget',
     resource: 'widgets',
     base: { spec: { color: 'red' } },
+    change: (random) =>
+      random() < 0.2 ? [['spec', 'formats'], formattedTexts(random)] : undefined,
     fields: [
       ['spec.color', 'blue', 'a', '', 'RED', undefined, 5, LONG],
       ['spec.size', 2, 10, undefined, -1, 11, 'x', 1.5, null],
@@ -399,6 +397,11 @@ export const KINDS: readonly FuzzKind[] = [
     isClusterScoped: true,
     isDryRun: true,
     base: { spec: THINGS },
+    change: (random) => {
+      if (random() < 0.7) return undefined;
+      const openAPIV3Schema = schemaWithRules(random);
+      return [['spec', 'versions'], [version('v1', { schema: { openAPIV3Schema } })]];
+    },
     fields: [
       ['spec', GADGET_CRD.spec, THINGS, {}],
       ['spec.group', 'other.example.com', '', 'x', 'k8s.io', 5],
@@ -430,4 +433,5 @@ export const KINDS: readonly FuzzKind[] = [
     ],
   },
   ...MORE_KINDS,
+  ...ACCESS_KINDS,
 ];

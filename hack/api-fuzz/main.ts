@@ -1,7 +1,8 @@
 /**
  * Compares the embedded API server with kube-apiserver on generated requests: sequences of creates, updates,
- * patches, applies, deletions, lists and watches of several kinds, with invalid values, as JSON, YAML, tables and
- * metadata. One custom kind has several versions, and CRDs are written in dry runs. Prints each kind of difference
+ * patches, applies, deletions, lists and watches of all built-in kinds and of custom kinds, with invalid values, as JSON,
+ * YAML, tables and metadata. Values follow from the schemas of kinds: limits, formats and other types. One custom kind has
+ * several versions, CRDs with rules in CEL are written in dry runs, and users have permissions of each form. Prints each kind of difference
  * with a short sequence that shows it, as soon as it is found.
  *
  *   node hack/api-fuzz/main.ts [OPERATIONS [SEED [LIMIT]]]    100,000 operations by default
@@ -28,7 +29,7 @@ const real = await startRealControlPlane(
   // As the embedded server has it: enough addresses for the Services of all sequences.
   ['--service-cluster-ip-range=10.96.0.0/12'],
 );
-const server = new ApiServer();
+const server = new ApiServer({ storageProtection: true });
 const config = await loadClusterConfig({ kubeconfig: real.kubeconfigPath });
 const credentials = credentialsOf(config);
 const transport = http1Transport({ server: config.server, tls: () => credentials.tls() });

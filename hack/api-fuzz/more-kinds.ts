@@ -204,16 +204,4 @@ export const MORE_KINDS: readonly FuzzKind[] = [
     ],
     selectors: ['type=Normal', 'involvedObject.name=p', 'reason=R'],
   },
-  {
-    apiVersion: 'rbac.authorization.k8s.io/v1',
-    kind: 'RoleBinding',
-    resource: 'rolebindings',
-    base: { roleRef: { apiGroup: 'rbac.authorization.k8s.io', kind: 'Role', name: 'a' } },
-    fields: [
-      ['subjects', [{ kind: 'User', name: 'u' }], [{ kind: 'x', name: 'u' }], [{}], [], 'x'],
-      ['subjects', [{ kind: 'ServiceAccount', name: 'u' }], [{ kind: 'Group', name: '' }]],
-      ['roleRef.name', 'b', '', 'a/b'],
-      ['roleRef.kind', 'ClusterRole', 'x'],
-    ],
-  },
 ];

@@ -1,7 +1,10 @@
 /** Generates sequences of requests to a Kubernetes API from a seed. */
 import { stringify } from 'yaml';
+import { USERS } from './access-kinds.ts';
+import { BUILTIN_FUZZ_KINDS } from './builtin-kinds.ts';
 import type { Field, FuzzKind } from './kinds.ts';
 import { KINDS, METADATA } from './kinds.ts';
+import type { Change } from './schema-values.ts';
 
 /** A JSON value whose parts are read without checks. */
 export type Json = ReturnType<typeof JSON.parse>;
@@ -36,9 +39,6 @@ const ACCEPTED = [
   YAML,
 ];
 
-/** A user with few permissions, and one without any. */
-export const USERS: readonly string[] = ['fuzz-reader', 'fuzz-reader', 'fuzz-guest'];
-
 /** Returns random numbers in [0, 1) that follow from the seed. */
 export function randomFrom(seed: number): () => number {
   let state = seed | 0;
@@ -63,7 +63,8 @@ class Generator {
   }
 
   sequence(count: number): FuzzRequest[] {
-    const kinds = [this.#one(KINDS), this.#one(KINDS)];
+    const all = this.#chance(0.5) ? KINDS : BUILTIN_FUZZ_KINDS;
+    const kinds = [this.#one(all), this.#one(all)];
     return Array.from({ length: count }, () => this.#request(this.#one(kinds)));
   }
 
@@ -82,8 +83,8 @@ class Generator {
       // Versions of one object share their resourceVersion.
       subject: request.subject.replace(list, known),
       ...(yaml && { type: YAML, body: stringify(request.body) }),
-      ...(this.#chance(0.06) && { user: this.#one(USERS) }),
-      ...(this.#chance(0.1) && {
+      ...(this.#chance(kind.users ? 0.5 : 0.06) && { user: this.#one(kind.users ?? USERS) }),
+      ...(this.#chance(kind.isCreateOnly ? 0 : 0.1) && {
         accept: this.#one(ACCEPTED),
         ...(request.watched !== undefined && { accept: this.#one(ACCEPTED.slice(0, 2)) }),
       }),
@@ -96,11 +97,12 @@ class Generator {
     const part = this.#chance(0.25) && kind.subresources ? `/${this.#one(kind.subresources)}` : '';
     const path = `${subject}${part}`;
     const roll = this.#random();
-    if (roll < 0.25) return this.#create(kind, list, name);
+    if (roll < 0.25 || kind.isCreateOnly) return this.#create(kind, list, name);
     if (roll < 0.4) return this.#update(kind, path, subject, name, part);
     if (roll < 0.7) return this.#patch(kind, path, subject, name, part);
-    if (roll < 0.8 && !kind.isDryRun) return this.#delete(list, subject);
-    if (roll < 0.85) return { method: 'GET', path, subject };
+    if (roll < 0.8 && !kind.isDryRun) return this.#delete(kind, list, subject);
+    // Lists of cluster-scoped objects have those of other sequences.
+    if (roll < 0.85 || kind.isClusterScoped) return { method: 'GET', path, subject };
     if (roll < 0.93 || kind.isDryRun) return this.#list(kind, list);
     return this.#watch(kind, list, name);
   }
@@ -159,17 +161,17 @@ class Generator {
   }
 
   #operation(kind: FuzzKind, part: string): Json {
-    const [field, ...values] = this.#one(this.#fieldsOf(kind, part));
-    const path = `/${field.replaceAll('.', '/')}`;
+    const [field, value] = this.#change(kind, part);
+    const path = `/${field.map((name) => name.replaceAll('/', '~1')).join('/')}`;
     const op = this.#one(['add', 'add', 'replace', 'replace', 'remove', 'test', 'copy']);
     if (op === 'remove') return { op, path };
     if (op === 'copy')
       return { op, from: '/metadata/labels', path: this.#one(['/metadata/annotations', path]) };
-    return { op, path, value: this.#value(values) ?? null };
+    return { op, path, value: value ?? null };
   }
 
-  #delete(list: string, subject: string): FuzzRequest {
-    if (this.#chance(0.1)) {
+  #delete(kind: FuzzKind, list: string, subject: string): FuzzRequest {
+    if (!kind.isClusterScoped && this.#chance(0.1)) {
       const query = this.#one([
         '',
         '?labelSelector=a%3Dx',
@@ -297,9 +299,21 @@ class Generator {
 
   #mutate(object: Json, kind: FuzzKind, part: string, count: number, absent?: null): void {
     for (let index = 0; index < count; index++) {
-      const [field, ...values] = this.#one(this.#fieldsOf(kind, part));
-      setAt(object, field.split('.'), this.#value(values) ?? (absent === null ? null : undefined));
+      const [path, value] = this.#change(kind, part);
+      setAt(object, path, value ?? (absent === null ? null : undefined));
     }
+  }
+
+  #change(kind: FuzzKind, part: string): Change {
+    const generated = kind.change?.(this.#random, part);
+    if (generated) return generated;
+    const { isClusterScoped, isDryRun } = kind;
+    const fields = this.#fieldsOf(kind, part);
+    const [field, ...values] = this.#one(
+      // The names of cluster-scoped objects are those of one sequence.
+      isClusterScoped && !isDryRun ? fields.filter(([path]) => path !== 'metadata.name') : fields,
+    );
+    return [field.split('.'), this.#value(values)];
   }
 
   #fieldsOf({ fields }: FuzzKind, part: string): readonly Field[] {
@@ -349,8 +363,10 @@ function dryRun(path: string): string {
 
 function setAt(object: Json, [field = '', ...rest]: readonly string[], value: Json): void {
   if (rest.length > 0) {
-    if (typeof object[field] !== 'object' || object[field] === null || Array.isArray(object[field]))
-      object[field] = {};
+    const isIndex = rest[0] === '0';
+    const current = object[field];
+    if (typeof current !== 'object' || current === null || Array.isArray(current) !== isIndex)
+      object[field] = isIndex ? [] : {};
     setAt(object[field], rest, value);
   } else if (value === undefined) delete object[field];
   else object[field] = value;

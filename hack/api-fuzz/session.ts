@@ -96,7 +96,7 @@ export class Session {
     if (field === 'nodePort' || field === 'healthCheckNodePort') return 'PORT';
     if (Array.isArray(value)) {
       const items = value.map((item) => this.shown(item, field));
-      return ['managedFields', 'causes'].includes(field) ? sorted(items) : items;
+      return UNORDERED.has(field) ? sorted(items) : items;
     }
     if (typeof value !== 'object' || value === null) return value;
     const isStatus = value.kind === 'Status' && (value.details?.causes?.length ?? 0) > 1;
@@ -136,7 +136,10 @@ export class Session {
         .replace(/\d{4}-\d\d-\d\dT\d\d:\d\d:\d\dZ/g, (time) =>
           time.startsWith('2020') ? time : 'TIME',
         )
-        .replace(/Invalid value: "(?:\{|map\[).*[}\]]": (?=\w)/gs, 'Invalid value: OBJECT: ')
+        .replace(
+          /Invalid value: (?:"(?:\{|map\[).*[}\]]"|[[{].*[}\]]): (?=\w)/gs,
+          'Invalid value: OBJECT: ',
+        )
         .replace(/Key: [^,]*/, 'Key: KEY')
         // Go iterates over maps in random order.
         .replace(/(?<=errors:\n)[^]*/, (lines) => lines.split('\n').sort().join('\n'))
@@ -154,6 +157,14 @@ export class Session {
     return number;
   }
 }
+
+/** Lists whose order is random in Go, or has no meaning. */
+const UNORDERED: ReadonlySet<string> = new Set([
+  'managedFields',
+  'causes',
+  'resourceRules',
+  'nonResourceRules',
+]);
 
 /** The style of YAML is not compared. */
 function parsed(type: string, text: string): Json {

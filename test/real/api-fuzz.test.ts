@@ -36,7 +36,7 @@ after(async () => {
 });
 
 test('both servers give the same responses to generated requests', { skip }, async () => {
-  const server = new ApiServer();
+  const server = new ApiServer({ storageProtection: true });
   const found = await compareServers(server.handler, handle, {
     seed: 1,
     operations: 500,
