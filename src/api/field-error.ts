@@ -162,7 +162,8 @@ function describe(error: FieldError): string {
     case 'FieldValueDuplicate':
       return withValue('Duplicate value', error);
     case 'FieldValueNotSupported':
-      return withValue('Unsupported value', error);
+      // The types of enumerations are no texts in Go, which encodes their values as JSON.
+      return `Unsupported value: ${typeof error.badValue === 'string' ? goJson(error.badValue) : display(error.badValue)}`;
     case 'FieldValueNotFound':
       return withValue('Not found', error);
     case 'FieldValueTooMany':

@@ -232,7 +232,7 @@ export async function explore(options: ExploreOptions): Promise<Exploration> {
     if (!replay && part.stop !== undefined && expected.steadyErrors.length > 0) continue;
     const failed = failureOf(expected, expected);
     if (failed) throw await violation(failed, baseline, report.schedules);
-    // The other parts begin like the whole scenario.
+    // The other parts are the first steps of the whole scenario.
     if (replay || part.stop === undefined) await requireDeterminism(world, baseline);
     baselines.push(baseline);
   }

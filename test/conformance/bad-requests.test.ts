@@ -87,6 +87,24 @@ test('an object of another kind is rejected', async () => {
   }
 });
 
+test('the apiVersion of a built-in kind is a version with at most one group', async () => {
+  const sent = (apiVersion: string) =>
+    api.post(`${configMaps(space)}?dryRun=All`, { ...configMap('x'), apiVersion });
+  for (const apiVersion of ['', '/', '/v1', 'v1'])
+    assert.equal((await sent(apiVersion)).status, 201, apiVersion);
+  for (const [apiVersion, message] of [
+    [
+      'a/b/c',
+      /^the object provided is unrecognized .*: unexpected GroupVersion string: a\/b\/c \(/,
+    ],
+    ['/v2', /no kind "ConfigMap" is registered for version "v2" in scheme /],
+    ['apps/', /in version "" cannot be handled as a ConfigMap: Object 'apiVersion' is missing in /],
+    ['\u0000', /no kind "ConfigMap" is registered for version "\\x00" in scheme /],
+  ] as const) {
+    assertRejected(await sent(apiVersion), { code: 400, reason: 'BadRequest', message });
+  }
+});
+
 test('a custom resource requires apiVersion and kind, a built-in kind does not', async () => {
   const { kind: _kind, ...kindless } = widget('x', { color: 'red' });
   assertRejected(await api.post(widgets(space), kindless), {
@@ -112,6 +130,14 @@ test('a value of the wrong type does not decode', async () => {
     message:
       'ConfigMap in version "v1" cannot be handled as a ConfigMap: json: cannot unmarshal number into Go struct field ConfigMap.data of type string',
   });
+  for (const spec of [1.5, { securityContext: 1e2 }, { hostNetwork: 1.5 }, { containers: [1.5] }]) {
+    assertRejected(await api.post(pods(space), { ...pod('x'), spec }), {
+      code: 400,
+      reason: 'BadRequest',
+      message:
+        /^Pod in version "v1" cannot be handled as a Pod: json: cannot unmarshal number into /,
+    });
+  }
   const labelled = widget('x', undefined, { labels: { a: 1 } });
   assertRejected(await api.post(widgets(space), labelled), {
     code: 400,

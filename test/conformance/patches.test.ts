@@ -134,6 +134,28 @@ test('a strategic merge patch merges lists by their keys', async () => {
   assert.equal(spec.containers[0].imagePullPolicy, 'Always');
 });
 
+test('an integer that its field cannot hold keeps its lowest bits, or is refused', async () => {
+  const leases = `/apis/coordination.k8s.io/v1/namespaces/${space}/leases`;
+  const lease = (leaseDurationSeconds: number) => ({
+    apiVersion: 'coordination.k8s.io/v1',
+    kind: 'Lease',
+    metadata: { name: 'wide' },
+    spec: { leaseDurationSeconds },
+  });
+  const at = `${leases}/wide`;
+  const applied = await api.made(api.apply(at, 'm', lease(2 ** 32 + 7)));
+  assert.equal(applied.spec.leaseDurationSeconds, 7);
+  const spec = { leaseDurationSeconds: 2 ** 32 + 9 };
+  const patched = await api.made(api.patch(at, { spec }, STRATEGIC));
+  assert.equal(patched.spec.leaseDurationSeconds, 9);
+  // The largest number becomes the lowest int64, of which zero remains.
+  const { status, body } = await api.apply(at, 'm', lease(1e19), '&force=true');
+  assert.deepEqual([status, body.details.causes[0].field], [422, 'spec.leaseDurationSeconds']);
+  assert.equal((await api.patch(at, { spec })).status, 422);
+  assert.equal((await api.post(leases, lease(2 ** 32 + 7))).status, 400);
+  assert.equal((await api.apply(at, 'm', lease(1.5), '&force=true')).status, 500);
+});
+
 test('a strategic merge patch has directives', async () => {
   const at = `${configMaps(space)}/directives`;
   await api.made(api.post(configMaps(space), configMap('directives', { a: '1', b: '2' })));

@@ -221,6 +221,11 @@ test('each response of a deprecated version has a warning', async () => {
     assert.equal(await warningOf('v1alpha1', rest), '299 - "go away"');
     assert.equal(await warningOf('v1', rest), undefined);
   }
+  const { status, headers } = await api.post('/api/v1/namespaces/default/endpoints', {
+    subsets: 1,
+  });
+  assert.equal(status, 400);
+  assert.match(headers['warning'] ?? '', /^299 - "v1 Endpoints is deprecated/);
 });
 
 test('duplicate keys of YAML, applies and patches are warnings, or errors if validation is strict', async () => {

@@ -1494,3 +1494,151 @@ test('finalizers of some kinds need no domain', async () => {
     assert.equal(reply.status, status, `${path}: ${reply.text}`);
   }
 });
+
+test('names of resources and finalizers, and references by kind and name, are validated', async () => {
+  const limits = '/api/v1/namespaces/default/limitranges';
+  const ofPod = { type: 'Pod', max: { cpu: '1' } };
+  const limitRange = (limit: Json) => ({ metadata: { name: 'a' }, spec: { limits: [limit] } });
+  await refuses(
+    limits,
+    [
+      [ofPod],
+      [
+        { ...ofPod, min: { a: '1' } },
+        'spec.limits[0].min[a] Invalid',
+        'spec.limits[0].min[a] Invalid',
+      ],
+      [
+        { type: 'example.com/a', max: { 'a b': '1' }, default: { storage: '1' } },
+        'spec.limits[0].max[a b] Invalid',
+      ],
+      // The defaults of a Pod are not compared with its limits.
+      [{ ...ofPod, default: { cpu: '2' } }, 'spec.limits[0].default Forbidden'],
+    ],
+    limitRange,
+  );
+  await refuses(
+    '/api/v1/namespaces',
+    [
+      [['example.com/a', 'kubernetes']],
+      [['a', 'a'], 'spec.finalizers Invalid'],
+      [['/a'], 'spec.finalizers Invalid'],
+    ],
+    (finalizers) => ({ metadata: { name: 'refused' }, spec: { finalizers } }),
+  );
+  const at = 'spec.defaultBackend.resource';
+  await refuses(
+    '/apis/networking.k8s.io/v1/namespaces/default/ingresses',
+    [
+      [{ kind: 'A', name: 'b', apiGroup: 'example.com' }],
+      [{ kind: 'A/', name: '..' }, `${at}.kind Invalid`, `${at}.name Invalid`],
+      [{ apiGroup: 'A_' }, `${at}.apiGroup Invalid`, `${at}.kind Required`, `${at}.name Required`],
+    ],
+    (resource) => ({ metadata: { name: 'a' }, spec: { defaultBackend: { resource } } }),
+  );
+});
+
+test('the selectors of a webhook are validated', async () => {
+  await refuses(
+    '/apis/admissionregistration.k8s.io/v1/validatingwebhookconfigurations',
+    [
+      [{ namespaceSelector: { matchLabels: { a: 'b' } } }],
+      [
+        { namespaceSelector: { matchExpressions: [{ key: '%', operator: 'Exists' }] } },
+        'webhooks[0].namespaceSelector.matchExpressions[0].key Invalid',
+      ],
+      [
+        { objectSelector: { matchExpressions: [{ key: 'a', operator: 'In' }] } },
+        'webhooks[0].objectSelector.matchExpressions[0].values Required',
+      ],
+    ],
+    (selector) => ({
+      metadata: { name: 'refused' },
+      webhooks: [
+        {
+          name: 'a.example.com',
+          admissionReviewVersions: ['v1'],
+          sideEffects: 'None',
+          clientConfig: { url: 'https://example.com' },
+          ...selector,
+        },
+      ],
+    }),
+  );
+});
+
+test('an error about a whole list is reported once, and nothing inside a forbidden field', async () => {
+  const envFrom = [{}, {}, { prefix: 'a=' }];
+  await refuses(
+    PODS,
+    [
+      [
+        envFrom,
+        'spec.containers[0].envFrom Invalid',
+        'spec.containers[0].envFrom[2].prefix Invalid',
+      ],
+    ],
+    () => podOf({ containers: [{ ...container, envFrom }] }),
+  );
+  await refuses('/api/v1/persistentvolumes', [[{ csi: {} }, 'spec.csi Forbidden']], (sources) => ({
+    metadata: { name: 'refused' },
+    spec: {
+      accessModes: ['ReadWriteOnce'],
+      capacity: { storage: '1Gi' },
+      hostPath: { path: '/tmp' },
+      ...sources,
+    },
+  }));
+});
+
+test('the metadata of the template of a ResourceClaim is validated', async () => {
+  await refuses(
+    '/apis/resource.k8s.io/v1/namespaces/default/resourceclaimtemplates',
+    [
+      [{ labels: { a: 'b' } }],
+      [{ labels: { a: '-' } }, 'spec.metadata.labels Invalid'],
+      [{ annotations: { 'A B': '' } }, 'spec.metadata.annotations Invalid'],
+    ],
+    (metadata) => ({ metadata: { name: 'a' }, spec: { metadata, spec: {} } }),
+  );
+});
+
+test('a new handler of a RuntimeClass is refused, with its format', async () => {
+  const path = '/apis/node.k8s.io/v1/runtimeclasses';
+  const made = await api.made(api.post(path, { metadata: { name: 'refused' }, handler: 'a' }));
+  for (const [handler, count] of [
+    ['a', 0],
+    ['b', 1],
+    ['-', 2],
+  ] as const) {
+    const { body } = await api.put(`${path}/refused?dryRun=All`, { ...made, handler });
+    assert.equal(body.details?.causes.length ?? 0, count, handler);
+  }
+  await api.delete(`${path}/refused`);
+});
+
+test('fields that a server does not keep are dropped', async () => {
+  const account = await api.post('/api/v1/namespaces/default/serviceaccounts?dryRun=All', {
+    metadata: { name: 'a' },
+    secrets: [{ name: 'b', kind: 'Secret', uid: 'c' }],
+  });
+  assert.deepEqual(account.body.secrets, [{ name: 'b' }]);
+  const job = {
+    scheduling: { schedulingConstraints: { topology: [{ key: 'a' }] } },
+    template: { spec: { containers: [container], restartPolicy: 'Never' } },
+  };
+  const batch = '/apis/batch/v1/namespaces/default';
+  const { spec } = await api.made(
+    api.post(`${batch}/jobs?dryRun=All`, { metadata: { name: 'a' }, spec: job }),
+  );
+  const cronJob = await api.made(
+    api.post(`${batch}/cronjobs?dryRun=All`, {
+      metadata: { name: 'a' },
+      spec: { schedule: '@daily', jobTemplate: { spec: job } },
+    }),
+  );
+  assert.deepEqual(
+    [spec.scheduling, cronJob.spec.jobTemplate.spec.scheduling],
+    [undefined, undefined],
+  );
+});

@@ -50,6 +50,7 @@ function definitionOf(
     defaults = {},
     hooks,
     immutable,
+    hidesImmutable,
     validate,
     validateInSteps,
     validateUpdate,
@@ -110,12 +111,13 @@ function definitionOf(
 function hooksOf({
   hooks,
   immutable,
+  hidesImmutable,
   validate,
   validateInSteps,
   validateUpdate,
 }: Pick<
   KindTraits,
-  'hooks' | 'immutable' | 'validate' | 'validateInSteps' | 'validateUpdate'
+  'hooks' | 'immutable' | 'hidesImmutable' | 'validate' | 'validateInSteps' | 'validateUpdate'
 >): ResourceHooks {
   const inSteps = validateInSteps && checkedInSteps(validateInSteps);
   return {
@@ -130,7 +132,7 @@ function hooksOf({
         for (const path of immutable ?? []) {
           const value = valueAtPath(next.value, fieldPath(path));
           if (equalJson(value, valueAtPath(previous, fieldPath(path)))) continue;
-          next.invalid(path, 'field is immutable', value ?? null);
+          next.invalid(path, 'field is immutable', hidesImmutable ? null : (value ?? null));
         }
         validateUpdate?.(next, previous, subresource);
       }),

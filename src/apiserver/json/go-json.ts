@@ -34,6 +34,11 @@ export function inspectJson(text: string, unknown: readonly string[] = []): Json
   return new Inspection(text, unknown).run();
 }
 
+/** Returns Go's error for a kind without a type. */
+export function notRegistered(kind: string, apiVersion: string): string {
+  return `no kind ${goQuote(kind)} is registered for version ${goQuote(apiVersion)} in scheme "pkg/runtime/scheme.go:111"`;
+}
+
 /** Returns Go's name of the type of a JSON value. */
 export function goTypeOf(value: unknown): string {
   if (value === null) return 'null';

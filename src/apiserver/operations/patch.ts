@@ -45,6 +45,7 @@ import type {
 import { goValue } from '../../util/go-format.ts';
 import type { JsonObject } from '../../util/json-value.ts';
 import { NestingError, objectIn, textIn } from '../../util/json-value.ts';
+import { withConvertedIntegers } from '../request/converted-integers.ts';
 import { conversionProblem, convertedProblem } from '../request/unmarshal-problem.ts';
 import { validateValues } from '../schema/validate.ts';
 import { isRecord } from '../../util/values.ts';
@@ -78,6 +79,16 @@ export async function patch(call: Call): Promise<Answer> {
     const complete = await defaultsInSteps(call, object, live);
     return { object: await withTrackedFields(call, complete, live) };
   });
+}
+
+/** Strategic merge patches and applies are converted from maps to the Go type of a built-in kind. */
+function withIntegersOf(
+  { custom, schema = {} }: ResourceDefinition,
+  object: JsonObject,
+): JsonObject {
+  if (custom) return object;
+  const converted = withConvertedIntegers(object, schema);
+  return isRecord(converted) ? converted : object;
 }
 
 /** A strategic merge patch is converted from maps to the Go type of the kind. */
@@ -118,13 +129,17 @@ async function decodeObjectOf(
   // As upstream, a strategic merge patch does not change the kind.
   const patched =
     type === STRATEGIC_PATCH && isRecord(result)
-      ? { ...result, apiVersion: apiVersionIn(definition), kind: definition.kind }
+      ? {
+          ...withIntegersOf(definition, result),
+          apiVersion: apiVersionIn(definition),
+          kind: definition.kind,
+        }
       : result;
   const toError = (message: string) =>
     type === STRATEGIC_PATCH
       ? invalidPatch(goValue(sent), message)
       : unprocessablePatch(definition, patched, message);
-  if (type === STRATEGIC_PATCH) requireConvertible(definition, result, toError);
+  if (type === STRATEGIC_PATCH) requireConvertible(definition, patched, toError);
   else requireApiVersion(call, patched, toError);
   const { object, strictErrors } = decodePatched(call, patched, undefined, live);
   const prefix = type === JSON_PATCH ? 'json patch ' : '';
@@ -233,7 +248,8 @@ async function decodeApplied(
   );
   await pause(call, live);
   const toError = (why: string) => notConverted(applied, why);
-  const { object, strictErrors } = decodePatched(call, asDecoded(call, merged), toError);
+  const converted = withIntegersOf(call.definition, asDecoded(call, merged));
+  const { object, strictErrors } = decodePatched(call, converted, toError);
   reportStrictErrors(call, [], strictErrors, (message) =>
     unprocessablePatch(call.definition, applied, message),
   );
@@ -319,8 +335,11 @@ function requireSameKind(applied: Record<string, unknown>, definition: ResourceD
   const apiVersion = textIn(applied, 'apiVersion');
   const kind = textIn(applied, 'kind');
   if (apiVersion === apiVersionIn(definition) && kind === definition.kind) return;
-  const groupVersion = apiVersion.includes('/') ? apiVersion : `/${apiVersion}`;
-  throw badRequest(`invalid object type: ${groupVersion}, Kind=${kind}`);
+  const parts = apiVersion.split('/');
+  // As upstream, which reads neither of them then.
+  if (parts.length > 2) throw badRequest('invalid object type: /, Kind=');
+  const [version, group = ''] = parts.toReversed();
+  throw badRequest(`invalid object type: ${group}/${version}, Kind=${kind}`);
 }
 
 function patchObject(value: unknown, trying: string): Record<string, unknown> {

@@ -1,7 +1,7 @@
 import type { ObjectMeta } from '../../api/object.ts';
 import type { Answer, Call } from './call.ts';
 import { withTrackedFields } from '../managedfields/field-manager.ts';
-import { JSON_TYPE } from '../request/negotiation.ts';
+import { OBJECT_TYPES } from '../request/negotiation.ts';
 import { decodeBody, requireGoTypes } from '../request/object-decoder.ts';
 import type { ApiObject, Review, StoredObject } from '../objects/resource-definition.ts';
 import { isRecord } from '../../util/values.ts';
@@ -10,7 +10,7 @@ import { placeObject } from './identity.ts';
 
 /** `POST` of a review, such as a SubjectAccessReview: returns the object with its status, and stores nothing. */
 export async function answerReview(call: Call, review: Review): Promise<Answer> {
-  if (call.representation.form === 'table') throw notAcceptable([JSON_TYPE]);
+  if (call.representation.form === 'table') throw notAcceptable(OBJECT_TYPES);
   const draft = withoutNulls(await decodeBody(call));
   requireGoTypes(call, draft);
   placeObject(call, draft);

@@ -1,7 +1,7 @@
 import { numberIn, textIn } from '../../util/json-value.ts';
 import type { ReceivedRequest } from './received-request.ts';
 import { valueAtPath } from '../objects/field-path.ts';
-import { goTypeOf } from '../json/go-json.ts';
+import { goTypeOf, notRegistered } from '../json/go-json.ts';
 import { isDryRun, isTrue } from './request-info.ts';
 import { hasBody, readObject } from './request-body.ts';
 import { fieldError } from '../../api/field-error.ts';
@@ -105,9 +105,10 @@ function requireTypes(body: Record<string, unknown>): void {
 /** Checks the kind. DeleteOptions exist in every group. */
 function requireKind({ apiVersion, kind }: Record<string, unknown>): void {
   if (kind === undefined || kind === '' || kind === DELETE_OPTIONS.kind) return;
-  throw badRequest(
-    `no kind ${JSON.stringify(kind)} is registered for version ${JSON.stringify(apiVersion ?? '')} in scheme "pkg/runtime/scheme.go:111"`,
+  const [name, version] = [kind, apiVersion ?? ''].map((each) =>
+    typeof each === 'string' ? each : JSON.stringify(each),
   );
+  throw badRequest(notRegistered(name ?? '', version ?? ''));
 }
 
 function fromQuery(query: URLSearchParams): DeletionOptions {

@@ -3,7 +3,7 @@ import type { ObjectMeta } from '../../api/object.ts';
 import { goMetadataSchema } from '../protobuf/go-schema.ts';
 import { objectMetaSchema } from '../schema/builtin-schemas.ts';
 import { pause } from './pause.ts';
-import { goTypeOf } from '../json/go-json.ts';
+import { goTypeOf, notRegistered } from '../json/go-json.ts';
 import { apiVersionIn } from './negotiation.ts';
 import type {
   ApiObject,
@@ -234,8 +234,8 @@ export function requireGoTypes(
   if (info.verb === 'patch') {
     wrong = firstMismatch(validateValues(withSortedKeys(object), definition.schema ?? {})) ?? wrong;
   }
-  // As upstream, an object that cannot be decoded has no unknown fields.
-  warnings.length = 0;
+  // As upstream, an object that cannot be decoded has no unknown fields. The first warning is about the kind.
+  warnings.length = definition.deprecationWarning === undefined ? 0 : 1;
   throw toError(unmarshalProblem(wrong, object, goKindOf(definition)));
 }
 
@@ -269,7 +269,7 @@ export function cannotBeHandled(
   const { kind } = definition;
   const apiVersion =
     sent['apiVersion'] === null ? '' : shown(sent['apiVersion'] || apiVersionIn(definition));
-  const version = JSON.stringify(apiVersion.split('/').at(-1));
+  const version = goQuote(apiVersion.split('/').at(-1) ?? '');
   const sentKind = shown(sent['kind'] || kind);
   return badRequest(`${sentKind} in version ${version} cannot be handled as a ${kind}: ${why}`);
 }
@@ -384,10 +384,19 @@ function requireBuiltinKind(
   from: 'body' | 'patch',
 ): void {
   const expected = apiVersionIn(definition);
-  const apiVersion = shown(body['apiVersion'] || expected);
+  const sent = shown(body['apiVersion'] || expected);
+  if (sent.split('/').length > 2) {
+    throw unidentified(body, definition, from, `unexpected GroupVersion string: ${sent}`);
+  }
+  const [version = '', group = ''] = sent.split('/').reverse();
+  const isDefault = version === '' && (group === '' || group === definition.group);
+  const apiVersion = isDefault ? expected : group === '' ? version : sent;
   const kind = shown(body['kind'] || definition.kind);
   if (kind === definition.kind && apiVersion === expected) return;
-  const why = `no kind ${JSON.stringify(kind)} is registered for version ${JSON.stringify(apiVersion)} in scheme "pkg/runtime/scheme.go:111"`;
+  const why =
+    version === '' && !isDefault
+      ? `Object 'apiVersion' is missing in '${JSON.stringify(body)}'`
+      : notRegistered(kind, apiVersion);
   throw from === 'patch'
     ? unprocessablePatch(definition, body, why)
     : cannotBeHandled(definition, why, body);

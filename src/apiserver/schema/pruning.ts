@@ -104,13 +104,17 @@ function below(path: string, key: string): string {
   return path ? `${path}.${key}` : key;
 }
 
-/** Returns a number as Go decodes it to the type of a schema; itself if Go does not. */
+/**
+ * Returns a number as Go decodes it to the type of a schema. Of an integer, the text remains, which the error shows.
+ * Errors about other types do not show it.
+ */
 function decodedNumber(
   value: NumberText,
   { type, oneOf }: JsonSchema,
 ): string | number | NumberText {
-  if (type === 'number') return Number(value);
-  return oneOf?.some(({ format }) => format === QUANTITY) ? value.text : value;
+  if (oneOf?.some(({ format }) => format === QUANTITY)) return value.text;
+  const isInteger = type === 'integer' || oneOf?.some((each) => each.type === 'integer');
+  return isInteger ? value : Number(value);
 }
 
 class Pruning {

@@ -95,7 +95,14 @@ export function withSchemaErrors(
   ofRules: readonly FieldError[],
 ): readonly FieldError[] {
   const reported = new Set(ofRules.map(({ field }) => field));
-  return [...ofRules, ...ofSchema.filter(({ field }) => !reported.has(field))];
+  const forbidden = ofRules.filter(({ reason }) => reason === 'FieldValueForbidden');
+  const isNew = ({ field }: FieldError) =>
+    !reported.has(field) &&
+    // Some rules report an item with the path of its list.
+    !reported.has(field.replaceAll(/\[\d+\]/g, '')) &&
+    // Upstream does not look into a field that must be absent.
+    !forbidden.some((whole) => field.startsWith(`${whole.field}.`));
+  return [...ofRules, ...ofSchema.filter(isNew)];
 }
 
 /** @throws {StatusError} 422 if there are errors */
@@ -107,7 +114,12 @@ export function requireValid(
   if (errors.length === 0) return;
   const { kind, apiVersion, metadata } = object;
   const group = definition.custom ? apiVersion.split('/').slice(0, -1).join('/') : definition.group;
-  throw invalidError({ group, kind }, metadata.name, errors);
+  throw invalidError({ group, kind }, metadata.name, definition.custom ? errors : distinct(errors));
+}
+
+/** As upstream, equal errors in a built-in kind, such as those that are about a whole list, are one. */
+function distinct(errors: readonly FieldError[]): readonly FieldError[] {
+  return [...new Map(errors.map((error) => [formatFieldError(error), error])).values()];
 }
 
 /**

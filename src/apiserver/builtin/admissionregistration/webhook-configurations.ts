@@ -7,6 +7,7 @@ import type { CheckedObject } from '../../objects/checked-object.ts';
 import type { StoredObject } from '../../objects/resource-definition.ts';
 import { columns, count } from '../../table/column.ts';
 import { staticNameWarnings, validateStaticName } from './static-names.ts';
+import { validateLabelSelector } from '../shared/label-selector-validation.ts';
 import { validateMatchConditions, validateRule } from './match-validation.ts';
 import type { BuiltinKind, KindTraits } from '../shared/builtin-kind.ts';
 import { requireDomain } from '../shared/domain-names.ts';
@@ -55,11 +56,16 @@ function validate(configuration: CheckedObject, previous: StoredObject | undefin
     webhook.requireSupported('failurePolicy', ['Fail', 'Ignore']);
     webhook.requireSupported('matchPolicy', ['Equivalent', 'Exact']);
     webhook.requireSupported('sideEffects', SIDE_EFFECTS);
+    if (!webhook.has('sideEffects')) {
+      webhook.required('sideEffects', `must specify one of ${SIDE_EFFECTS.join(', ')}`);
+    }
     const timeout = webhook.number('timeoutSeconds') ?? 10;
     if (timeout < 1 || timeout > 30) {
       webhook.invalid('timeoutSeconds', 'the timeout value must be between 1 and 30 seconds');
     }
     webhook.requireSupported('reinvocationPolicy', ['IfNeeded', 'Never']);
+    validateLabelSelector(webhook.get('namespaceSelector'));
+    validateLabelSelector(webhook.get('objectSelector'));
     validateWebhookClient(webhook.in('clientConfig'));
     validateVersions(webhook);
     webhook.requireUnique('name', names);

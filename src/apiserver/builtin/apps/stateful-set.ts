@@ -32,8 +32,6 @@ export const STATEFUL_SET: BuiltinKind = {
     'spec.persistentVolumeClaimRetentionPolicy.whenScaled': 'Retain',
     'spec.volumeClaimTemplates[].spec.volumeMode': 'Filesystem',
     'spec.volumeClaimTemplates[].status.phase': 'Pending',
-    'spec.volumeClaimTemplates[].apiVersion': 'v1',
-    'spec.volumeClaimTemplates[].kind': 'PersistentVolumeClaim',
   },
   hooks: { applyDefaults: applySetDefaults },
   validate: validateStatefulSet,
@@ -66,6 +64,10 @@ export const STATEFUL_SET: BuiltinKind = {
 function applySetDefaults(set: ApiObject): void {
   const spec = objectIn(set, 'spec');
   if (!spec) return;
+  for (const claim of objectsIn(spec, 'volumeClaimTemplates')) {
+    claim['apiVersion'] = 'v1';
+    claim['kind'] = 'PersistentVolumeClaim';
+  }
   const strategy = objectIn(spec, 'updateStrategy') ?? {};
   if (textIn(strategy, 'type') === '') {
     strategy['type'] = 'RollingUpdate';
@@ -107,7 +109,10 @@ function validateStatefulSet(set: CheckedObject): void {
   spec.requireNonNegative('replicas', 'minReadySeconds');
   spec.requireFormat('serviceName', 'dns1123Label');
   // The controller adds the volumes of the claims to the Pods, and their names in the DNS.
-  const volumes = claims.map((claim) => ({ name: claim.in('metadata').text('name') }));
+  const volumes = claims.map((claim) => {
+    const name = claim.in('metadata').text('name');
+    return { name, persistentVolumeClaim: { claimName: name } };
+  });
   validateTemplate(complete(spec, volumes), 'StatefulSet');
   const parts = ['readyReplicas', 'currentReplicas', 'updatedReplicas', 'availableReplicas'];
   validateReplicaStatus(set, parts, 'status.readyReplicas');
@@ -141,7 +146,7 @@ function complete(
   const others = objectsIn(podSpec, 'volumes').filter(
     (volume) => !names.has(textIn(volume, 'name')),
   );
-  const volumes = [...others, ...added.map((volume) => ({ ...volume, emptyDir: {} }))];
+  const volumes = [...others, ...added];
   const filled = { ...template, spec: { ...rest, volumes } };
   return new CheckedObject({ ...spec, template: filled }, path, errors);
 }

@@ -1,5 +1,5 @@
 import type { JsonObject } from '../../../util/json-value.ts';
-import { numberIn, objectIn, objectsIn, textIn } from '../../../util/json-value.ts';
+import { isSet, numberIn, objectIn, objectsIn, textIn } from '../../../util/json-value.ts';
 import type { CheckedObject } from '../../objects/checked-object.ts';
 import { textOf } from '../../objects/field-path.ts';
 import type { ApiObject } from '../../objects/resource-definition.ts';
@@ -56,8 +56,11 @@ function applyDefaults(autoscaler: ApiObject): void {
   if (objectsIn(spec, 'metrics').length === 0) spec['metrics'] = [cpuMetric(80)];
   const behavior = objectIn(spec, 'behavior');
   if (!behavior) return;
-  behavior['scaleUp'] = { ...structuredClone(SCALE_UP), ...objectIn(behavior, 'scaleUp') };
-  behavior['scaleDown'] = { ...structuredClone(SCALE_DOWN), ...objectIn(behavior, 'scaleDown') };
+  for (const [field, rules] of Object.entries({ scaleUp: SCALE_UP, scaleDown: SCALE_DOWN })) {
+    // A value of another type is refused later.
+    if (isSet(behavior, field) && !objectIn(behavior, field)) continue;
+    behavior[field] = { ...structuredClone(rules), ...objectIn(behavior, field) };
+  }
 }
 
 export function cpuMetric(averageUtilization: number): JsonObject {

@@ -127,7 +127,8 @@ export function validateScalingRules(rules: CheckedObject): void {
   if (policies.length === 0) rules.required('policies', 'must specify at least one Policy');
   for (const policy of policies) {
     const types = ['Percent', 'Pods'];
-    if (!types.includes(policy.text('type'))) policy.notSupported('type', types);
+    const type = policy.text('type');
+    if (!types.includes(type)) policy.notSupported('type', types, type);
     for (const field of ['value', 'periodSeconds']) {
       const value = policy.number(field) ?? 0;
       if (value <= 0) policy.invalid(field, 'must be greater than zero', value);

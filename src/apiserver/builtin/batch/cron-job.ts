@@ -1,8 +1,10 @@
+import type { JsonObject } from '../../../util/json-value.ts';
 import { objectIn, textIn } from '../../../util/json-value.ts';
 import type { CheckedObject } from '../../objects/checked-object.ts';
 import type { StoredObject } from '../../objects/resource-definition.ts';
 import { ageOf, column, columns, count, field, wide } from '../../table/column.ts';
 import { cronProblem } from './cron-schedule.ts';
+import { dropScheduling } from './job.ts';
 import { jobWarnings, validateJobSpec } from './job-spec.ts';
 import { isTimeZone } from './time-zones.ts';
 import { applyTemplateDefaults } from '../pods/pod-defaults.ts';
@@ -21,9 +23,11 @@ export const CRON_JOB: BuiltinKind = {
   },
   hooks: {
     applyDefaults: (cronJob) => {
-      const job = objectIn(objectIn(objectIn(cronJob, 'spec'), 'jobTemplate'), 'spec');
+      const job = jobSpecIn(cronJob);
       if (job) applyTemplateDefaults(job);
     },
+    prepareForCreate: (cronJob) => dropScheduling(jobSpecIn(cronJob)),
+    prepareForUpdate: (cronJob) => dropScheduling(jobSpecIn(cronJob)),
   },
   validate: validateCronJob,
   columns: [
@@ -60,6 +64,10 @@ export const CRON_JOB: BuiltinKind = {
       : []),
   ],
 };
+
+function jobSpecIn(cronJob: JsonObject): JsonObject | undefined {
+  return objectIn(objectIn(objectIn(cronJob, 'spec'), 'jobTemplate'), 'spec');
+}
 
 function validateCronJob(
   cronJob: CheckedObject<StoredObject>,

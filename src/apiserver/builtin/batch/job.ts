@@ -30,8 +30,14 @@ export const JOB: BuiltinKind = {
   },
   hooks: {
     applyDefaults: (job) => applyJobDefaults(objectIn(job, 'spec') ?? {}),
-    prepareForCreate: generateSelector,
-    prepareForUpdate: inheritLabels,
+    prepareForCreate: (job) => {
+      dropScheduling(objectIn(job, 'spec'));
+      generateSelector(job);
+    },
+    prepareForUpdate: (job) => {
+      dropScheduling(objectIn(job, 'spec'));
+      inheritLabels(job);
+    },
   },
   validate: validateJob,
   validateUpdate: validateJobUpdate,
@@ -122,6 +128,11 @@ function validateGenerated(job: CheckedObject<StoredObject>): void {
   }
   if (matchesSelector(spec.in('selector'), wanted)) return;
   spec.invalid('selector', '`selector` not auto-generated');
+}
+
+/** Its feature gate, WorkloadWithJob, is off by default. */
+export function dropScheduling(spec: JsonObject | undefined): void {
+  if (spec) delete spec['scheduling'];
 }
 
 /** The Pods of a job have its name and uid as labels, which its selector matches. */

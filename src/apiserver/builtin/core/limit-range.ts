@@ -5,6 +5,10 @@ import { compareQuantities, quantityNanos } from '../../../api/quantity.ts';
 import type { CheckSteps } from '../../objects/check-steps.ts';
 import { PART_WEIGHT } from '../../objects/check-steps.ts';
 import type { CheckedObject } from '../../objects/checked-object.ts';
+import {
+  validateContainerResourceName,
+  validateResourceName,
+} from '../pods/container-resources.ts';
 import type { BuiltinKind } from '../shared/builtin-kind.ts';
 
 export const LIMIT_RANGE: BuiltinKind = {
@@ -75,13 +79,24 @@ function* validateLimit(limit: CheckedObject, types: Set<string>): CheckSteps {
     if (Object.keys(limit.in(field).value).length === 0) continue;
     limit.forbidden(field, "may not be specified when `type` is 'Pod'");
   }
-  const amount = (field: (typeof AMOUNTS)[number], name: string) => limit.in(field).text(name);
+  const amount = (field: (typeof AMOUNTS)[number], name: string) =>
+    type === 'Pod' && field.startsWith('default') ? '' : limit.in(field).text(name);
   const isUnlimited = amount('min', 'storage') === '' && amount('max', 'storage') === '';
   if (type === 'PersistentVolumeClaim' && isUnlimited) {
     const why = 'either minimum or maximum storage value is required, but neither was provided';
     limit.required('limits', why);
   }
-  const names = new Set(AMOUNTS.flatMap((field) => Object.keys(limit.in(field).value)));
+  const isOfContainers = type === 'Pod' || type === 'Container';
+  const validateName = isOfContainers ? validateContainerResourceName : validateResourceName;
+  const fields = AMOUNTS.filter((field) => type !== 'Pod' || !field.startsWith('default'));
+  const names = new Set<string>();
+  for (const field of fields) {
+    for (const name of Object.keys(limit.in(field).value)) {
+      validateName(limit, `${field}[${name}]`, name);
+      names.add(name);
+      yield PART_WEIGHT;
+    }
+  }
   for (const name of names) {
     yield 2 * PART_WEIGHT;
     for (const [low, high, field, shown] of ORDER) {

@@ -21,7 +21,10 @@ export const NAMESPACE: BuiltinKind = {
     markDeleted,
     blocksRemoval: (namespace) => listIn(objectIn(namespace, 'spec'), 'finalizers').length > 0,
   },
-  validate: (namespace) => {
+  validate: (namespace, previous) => {
+    const spec = namespace.in('spec');
+    const finalizers = previous ? [] : spec.list('finalizers').map(String);
+    for (const finalizer of finalizers) validateFinalizer(spec, 'finalizers', finalizer);
     const isDeleted = namespace.value.metadata.deletionTimestamp !== undefined;
     const phase = namespace.in('status').text('phase');
     const expected = isDeleted ? 'Terminating' : 'Active';

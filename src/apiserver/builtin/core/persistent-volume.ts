@@ -97,7 +97,10 @@ function validateVolume(volume: CheckedObject): void {
   const [source, ...others] = VOLUME_SOURCES.filter((field) => spec.get(field));
   if (source === undefined) spec.required('', 'must specify a volume type');
   else (OF_VOLUMES[source] ?? COMMON_SOURCES[source])?.(spec.in(source), spec);
-  for (const field of others) spec.forbidden(field, 'may not specify more than 1 volume type');
+  // The path of upstream.
+  for (const field of others.map((each) => (each === 'cephfs' ? 'cephFS' : each))) {
+    spec.forbidden(field, 'may not specify more than 1 volume type');
+  }
   const policy = 'persistentVolumeReclaimPolicy';
   const isRoot = isRootPath(spec.in('hostPath').text('path'));
   if (isRoot && spec.text(policy) === 'Recycle') {

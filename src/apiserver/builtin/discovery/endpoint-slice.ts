@@ -27,6 +27,7 @@ export const ENDPOINT_SLICE: BuiltinKind = {
   tracksGeneration: true,
   defaults: { 'ports[].name': '', 'ports[].protocol': 'TCP' },
   immutable: ['addressType'],
+  hidesImmutable: true,
   hooks: {
     // Labels count as substance, because they assign the slice to a Service.
     prepareForUpdate: (slice, { metadata: { labels = {}, generation = 0 } }) => {

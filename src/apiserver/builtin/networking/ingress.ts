@@ -134,7 +134,13 @@ function validateBackend(backend: CheckedObject): void {
   } else if (!service && !resource) {
     backend.invalid('', 'resource or service backend is required', '');
   }
-  if (!service || resource) return;
+  if (resource) {
+    if (service) return;
+    if (resource.has('apiGroup')) resource.requireName('apiGroup', 'dns1123Subdomain');
+    resource.requireName('kind', 'pathSegment');
+    resource.requireName('name', 'pathSegment');
+  }
+  if (!service) return;
   service.requireText('name');
   service.requireFormat('name', 'dns1123Label');
   const port = service.in('port');

@@ -8,6 +8,7 @@ import type { BuiltinKind } from '../shared/builtin-kind.ts';
 export const IP_ADDRESS: BuiltinKind = {
   resource: 'networking.k8s.io/ipaddresses',
   immutable: ['spec.parentRef'],
+  hidesImmutable: true,
   validate: validateAddress,
   nameFormat: 'pathSegment',
   // Upstream prints an age without a column.

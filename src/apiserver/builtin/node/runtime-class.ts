@@ -12,9 +12,10 @@ export const RUNTIME_CLASS: BuiltinKind = {
   createOnUpdate: true,
   unconditionalUpdate: false,
   immutable: ['handler'],
+  hidesImmutable: true,
   validate: (object, previous) => {
-    if (previous) return;
     object.requireName('handler', 'dns1123Label');
+    if (previous) return;
     const limits = object.in('overhead').value['podFixed'];
     validateAmounts(object.in('overhead').as({ limits }), validateContainerResourceName);
     const scheduling = object.in('scheduling');

@@ -113,8 +113,15 @@ function isOperator(text: string): text is Operator {
   return OPERATORS.has(text);
 }
 
-/** Labels and annotations of a template are held to the rules of an object's own. */
-function validateTemplateMetadata({ value, path, errors }: CheckedObject): void {
+/**
+ * Labels and annotations of a template are held to the rules of an object's own.
+ *
+ * @param at the path in errors; upstream leaves out `metadata` for Pods
+ */
+export function validateTemplateMetadata(
+  { value, path, errors }: CheckedObject,
+  at: string = path,
+): void {
   const metadata = objectIn(value, 'metadata');
   const template: ObjectMeta = {
     name: 'template',
@@ -125,7 +132,7 @@ function validateTemplateMetadata({ value, path, errors }: CheckedObject): void 
     annotations: textMapIn(metadata, 'annotations'),
   };
   for (const error of validateMetadata(template, false, 'pathSegment')) {
-    errors.push({ ...error, field: error.field.replace(/^metadata\./, `${path}.`) });
+    errors.push({ ...error, field: error.field.replace(/^metadata\./, `${at}.`) });
   }
 }
 

@@ -28,10 +28,11 @@ export function validateDeviceClaim(devices: CheckedObject): void {
   const isFew = devices.requireAtMost('constraints', MAX_ITEMS);
   for (const constraint of isFew ? devices.items('constraints') : []) {
     validateReferences(constraint, names);
-    if (constraint.has('matchAttribute')) requireQualifiedProperty(constraint, 'matchAttribute');
-    else if (constraint.has('distinctAttribute')) {
-      requireQualifiedProperty(constraint, 'distinctAttribute');
-    } else {
+    const attributes = ['distinctAttribute', 'matchAttribute'].filter((field) =>
+      constraint.has(field),
+    );
+    for (const field of attributes) requireQualifiedProperty(constraint, field);
+    if (attributes.length === 0) {
       const why =
         'exactly one of "matchAttribute" or "distinctAttribute" is required, but multiple fields are set';
       constraint.required('', why);

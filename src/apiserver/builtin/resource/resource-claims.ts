@@ -5,6 +5,7 @@ import { validateClaimStatus } from './claim-status-validation.ts';
 import { validateDeviceClaim } from './device-claim-validation.ts';
 import { authorizeAdminAccess, authorizeClaimStatus } from './device-claims.ts';
 import type { BuiltinKind } from '../shared/builtin-kind.ts';
+import { validateTemplateMetadata } from '../pods/template-validation.ts';
 import { STATUS_ONLY } from '../shared/builtin-kind.ts';
 
 export const RESOURCE_CLAIM: BuiltinKind = {
@@ -13,6 +14,7 @@ export const RESOURCE_CLAIM: BuiltinKind = {
   ...STATUS_ONLY,
   returnsDeleted: true,
   immutable: ['spec'],
+  hidesImmutable: true,
   hooks: {
     applyDefaults: (claim) => applyRequestDefaults(objectIn(claim, 'spec')),
     authorize: (claim, previous, context) =>
@@ -50,7 +52,10 @@ export const RESOURCE_CLAIM_TEMPLATE: BuiltinKind = {
     authorize: authorizeAdminAccess,
   },
   validate: (template, previous) => {
-    if (!previous) validateDeviceClaim(template.in('spec').in('spec').in('devices'));
+    if (previous) return;
+    const spec = template.in('spec');
+    validateTemplateMetadata(spec, 'spec.metadata');
+    validateDeviceClaim(spec.in('spec').in('devices'));
   },
   columns: columns(),
 };

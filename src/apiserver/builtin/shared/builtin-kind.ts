@@ -78,6 +78,8 @@ export interface KindTraits extends Partial<
   readonly defaults?: Readonly<JsonObject>;
   /** Paths of fields that no update changes. */
   readonly immutable?: readonly string[];
+  /** True if errors in these fields do not show the new value, as those of declarative validation. */
+  readonly hidesImmutable?: boolean;
   /**
    * Present on another representation of the stored objects of `kind`: `autoscaling/v2/horizontalpodautoscalers`, which
    * has the same columns.

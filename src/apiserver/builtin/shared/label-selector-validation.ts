@@ -1,4 +1,6 @@
 import { labelValueProblems, qualifiedNameProblems } from '../../../api/object-names.ts';
+import { Verbatim } from '../../../api/field-error.ts';
+import { goJson } from '../../../util/go-format.ts';
 import type { CheckedObject } from '../../objects/checked-object.ts';
 
 /** Reports what is wrong with a label selector, if there is one. */
@@ -30,7 +32,11 @@ export function requireValuesOfOperator(expression: CheckedObject): void {
   } else if (operator === 'Exists' || operator === 'DoesNotExist') {
     const why = "may not be specified when `operator` is 'Exists' or 'DoesNotExist'";
     if (count > 0) expression.forbidden('values', why);
-  } else expression.invalid('operator', 'not a valid selector operator', operator);
+  } else {
+    // An operator has a type of its own, which messages encode as JSON.
+    const shown = new Verbatim(goJson(operator));
+    expression.invalid('operator', 'not a valid selector operator', shown);
+  }
 }
 
 /** A text, also an absent one, is the key of a label. */

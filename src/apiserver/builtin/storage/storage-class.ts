@@ -14,6 +14,7 @@ export const STORAGE_CLASS: BuiltinKind = {
   returnsDeleted: true,
   defaults: { reclaimPolicy: 'Delete', volumeBindingMode: 'Immediate' },
   immutable: ['parameters', 'provisioner', 'reclaimPolicy', 'volumeBindingMode'],
+  hidesImmutable: true,
   validate: validateClass,
   columns: columns(
     field('Provisioner', 'provisioner'),

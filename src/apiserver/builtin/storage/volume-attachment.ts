@@ -13,6 +13,7 @@ export const VOLUME_ATTACHMENT: BuiltinKind = {
   returnsDeleted: true,
   unconditionalUpdate: false,
   immutable: ['spec'],
+  hidesImmutable: true,
   validate: (attachment) => {
     const spec = attachment.in('spec');
     requireDriverName(spec, 'attacher');
