@@ -4,7 +4,7 @@ import type { Deployment, Pod, ReplicaSet } from '../../api/builtin.ts';
 import type { ObjectKey } from '../../api/object-key.ts';
 import type { DeepReadonly, Draft } from '../../api/object.ts';
 import { controllerReference, isControlledBy } from '../../api/metadata.ts';
-import { isFinished } from '../../api/workloads.ts';
+import { isFinished, rolloutOf } from '../../api/workloads.ts';
 import { Controller } from '../../manager/controller.ts';
 import type { SyncContext } from '../../manager/controller-options.ts';
 import { OWNER_INDEX, mapToOwner } from '../../manager/enqueue.ts';
@@ -66,6 +66,10 @@ export function deployments(deps: ClusterDeps): Controller {
       const nowMs = deps.clock.now();
       const status = deploymentStatus(deployment, rollout, nowMs);
       if (statuses.differs(deployment, status)) await statuses.write(context, deployment, status);
+      // As upstream: a rollout that fails can be undone to each revision.
+      if (deployment.spec.paused || rolloutOf({ ...deployment, status }).isComplete) {
+        await rollout.deleteOldSets();
+      }
       const leftMs = progressDeadlineMs(deployment, status, nowMs);
       return leftMs === undefined ? done() : requeueAfter(leftMs);
     },
@@ -120,7 +124,6 @@ class Rollout {
     } else {
       await this.#roll(old);
     }
-    await this.#deleteOldSets(old);
   }
 
   /**
@@ -219,15 +222,18 @@ class Rollout {
     this.#context.recorder.normal(this.#deployment, 'ScalingReplicaSet', message);
   }
 
-  /** Deletes the oldest ReplicaSets without Pods beyond the revision history limit. */
-  async #deleteOldSets(old: readonly DeepReadonly<ReplicaSet>[]): Promise<void> {
+  /** Deletes the ReplicaSets beyond the revision history limit, oldest first, except those that have or want Pods. */
+  async deleteOldSets(): Promise<void> {
+    const { deletionTimestamp } = this.#deployment.metadata;
+    if (deletionTimestamp !== undefined) return;
     const { client, signal } = this.#context;
     const limit = this.#deployment.spec?.revisionHistoryLimit ?? 10;
-    const idle = old.filter(
-      ({ spec, status, metadata }) =>
-        spec?.replicas === 0 && !status?.replicas && metadata.deletionTimestamp === undefined,
+    const old = this.owned.filter(
+      (set) => set !== this.current && set.metadata.deletionTimestamp === undefined,
     );
-    await forEachObject(idle.slice(0, Math.max(0, old.length - limit)), ({ metadata }) => {
+    const surplus = old.slice(0, Math.max(0, old.length - limit));
+    const idle = surplus.filter(({ spec, status }) => spec?.replicas === 0 && !status?.replicas);
+    await forEachObject(idle, ({ metadata }) => {
       const { uid, resourceVersion } = metadata;
       return client.delete(REPLICA_SETS, metadata, { uid, resourceVersion, signal });
     });

@@ -500,6 +500,24 @@ describe('A Deployment', () => {
     assert.equal(uid, first?.metadata.uid);
   });
 
+  it('deletes old ReplicaSets only after a rollout, and none for one that is being deleted', async () => {
+    const revisions = async () =>
+      (await bench.sets()).map(({ metadata }) => metadata.annotations?.[REVISION]).toSorted();
+    await create({ revisionHistoryLimit: 1 });
+    await settle();
+    const [first] = await bench.sets();
+    await change({ template: template('nginx:2') });
+    await settle();
+    await change({ template: template('nginx:3') });
+    assert.deepEqual(await revisions(), ['1', '2', '3'], 'can be undone to each');
+    const at = first?.metadata ?? AT;
+    const held = { metadata: { finalizers: ['example.com/hold'] } };
+    await bench.client.patch(REPLICA_SETS, at, { type: 'merge', body: held });
+    await bench.client.delete(REPLICA_SETS, at);
+    await settle();
+    assert.deepEqual(await revisions(), ['1', '2', '3'], 'the first one does not count');
+  });
+
   it('adopts the ReplicaSet of a previous Deployment, and records how it scales', async () => {
     const deployment = await create();
     const [set] = await bench.sets();
