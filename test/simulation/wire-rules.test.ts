@@ -46,6 +46,13 @@ describe('A client that violates a wire rule', () => {
     });
   }
 
+  it('a merge patch of a list in the spec without a resourceVersion is reported', async () => {
+    const { uid } = (await simulation.client.get(PODS, POD)).metadata;
+    const body = { metadata: { uid }, spec: { tolerations: [{ operator: 'Exists' }] } };
+    await daemon.patch(PODS, POD, { type: 'merge', body }, OWNED).catch(() => undefined);
+    await assertBroken(/without uid and resourceVersion: daemon PATCH/);
+  });
+
   it('a JSON patch of finalizers without test operations is reported', async () => {
     const body = [{ op: 'add', path: '/metadata/finalizers', value: ['a.example/b'] }] as const;
     await daemon.patch(PODS, POD, { type: 'json', body }, OWNED);

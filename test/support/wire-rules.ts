@@ -38,7 +38,7 @@ const TOLERANCE = 1e-6;
  *
  * - a DELETE names one object and carries the precondition of its uid;
  * - a patch carries the uid, except those of events and applies;
- * - a write to finalizers or owner references carries uid and resourceVersion;
+ * - a write to finalizers, owner references or a list of the spec carries uid and resourceVersion;
  * - a write of a daemon has a field manager;
  * - a client does not retry after a 4xx, except after 429, and once after 401;
  * - a client does not exceed its rate limit, including retries.
@@ -159,15 +159,22 @@ function withoutPrecondition({ method, path, headers, body }: HttpRequest): stri
   if (uid === undefined && resourceVersion === undefined) {
     return 'patches without uid or resourceVersion';
   }
-  return Object.keys(metadata).some((field) => GUARDED.test(field))
+  const isMerge = headers['content-type']?.includes('/merge-patch') === true;
+  return Object.keys(metadata).some((field) => GUARDED.test(field)) ||
+    (isMerge && hasList(record(patch)['spec']))
     ? versionless(metadata)
     : undefined;
+}
+
+/** A merge patch replaces a list as a whole. */
+function hasList(value: unknown): boolean {
+  return Array.isArray(value) || Object.values(record(value)).some(hasList);
 }
 
 function versionless({ uid, resourceVersion }: Json): string | undefined {
   return typeof uid === 'string' && typeof resourceVersion === 'string'
     ? undefined
-    : 'writes finalizers or owner references without uid and resourceVersion';
+    : 'writes a list of several writers without uid and resourceVersion';
 }
 
 function unmanaged({ method, path }: HttpRequest): string | undefined {

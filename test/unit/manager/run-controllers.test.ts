@@ -495,3 +495,17 @@ test('refuses a signal among the options', async () => {
   const options = { client, controllers: () => [], signal: new AbortController().signal };
   await assert.rejects(runControllers(options), /second parameter/);
 });
+
+test('without a signal, listens to those of the process only while it runs', async (context) => {
+  const { client } = newFixture(context);
+  const listeners = () => process.listenerCount('SIGTERM') + process.listenerCount('SIGINT');
+  const before = listeners();
+  let during = 0;
+  const run = () => {
+    during = listeners();
+    return Promise.reject(new Error('no port'));
+  };
+  const servers = () => [{ name: 'server', run }];
+  await assert.rejects(runControllers({ client, controllers: [], servers }), /no port/);
+  assert.deepEqual([during - before, listeners() - before], [2, 0]);
+});
