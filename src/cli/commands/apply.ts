@@ -14,6 +14,7 @@ import { clusterAccess, loadCluster, namespaceName, userAgent } from '../program
 import type { CommandContext } from '../program/program.ts';
 import { EXIT_FAILURE, EXIT_OK, EXIT_USAGE, UsageError } from '../common/errors.ts';
 import { logText } from '../logs/log-value.ts';
+import type { Clock } from '../../util/clock.ts';
 import type { OptionValues } from '../flags/option.ts';
 import type { APPLY_OPTIONS } from '../flags/options.ts';
 
@@ -79,6 +80,8 @@ export async function manifestsOf(
 
 /** Context of `applyTo`. */
 export interface ApplyContext extends Pick<CommandContext, 'print' | 'warn' | 'signal'> {
+  /** @default systemClock */
+  readonly clock?: Clock;
   /** Namespace of objects that name none. */
   readonly namespace: string;
 }
@@ -101,6 +104,7 @@ export async function applyTo(
     namespace: context.namespace,
     enforceNamespace: flags.namespace !== '',
     servedTimeoutMs: flags.timeout,
+    clock: context.clock,
     signal: context.signal,
   });
   const count = { applied: 0, rejected: 0 };

@@ -198,6 +198,13 @@ test('report records an event once for each resourceVersion if the write fails',
   await bench.client.patch(COUNTS, AT, { type: 'merge', body });
   assert.equal(await report(await live(), 2), true);
   assert.equal(bench.events.length, 3, 'another version of the object');
+  bench.server.faults.failNext('PATCH', 422);
+  await assert.rejects(report(await live(), 3), isCausedByInvalid);
+  await report(await live(), 3);
+  assert.equal(bench.events.length, 4);
+  await writer.report(bench.context, { object: await live(), status: { replicas: 4 } });
+  await report(await live(), 3);
+  assert.equal(bench.events.length, 5, 'after the status with the event was written');
 });
 
 test('report computes observedGeneration and conditions from a readiness, and keeps other fields', async () => {

@@ -125,6 +125,7 @@ describe('DelegatedAccess', () => {
     await clock.advance(1000);
     const statuses = (await Promise.all(flood)).map(statusOf);
     assert.deepEqual(statuses, [...Array(4).fill(401), ...Array(296).fill(503)]);
+    assert.equal(statusOf(await from('10.0.0.2', 'one-more')), 401, 'its places are free again');
   });
 
   it('retries temporary failures, and denies the request if they persist', async () => {

@@ -50,6 +50,8 @@ test('the event-loop check fails if no timer fired for 30 s', async () => {
   assert.equal(check(), undefined, 'it beats again');
   lateMs = 0;
   assert.deepEqual(detail?.(), ['last tick 0s ago; longest delay 59000ms, 0s ago']);
+  await clock.advance(61_000);
+  assert.deepEqual(detail?.(), ['last tick 0s ago; longest delay 59000ms, 1m1s ago']);
   stop.abort();
   await running;
 });

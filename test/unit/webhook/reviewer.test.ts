@@ -295,7 +295,7 @@ describe('failures', () => {
 
   test('a function has less time than the API server waits', async () => {
     const signals: AbortSignal[] = [];
-    const { send, clock, lines } = reviewerOf(
+    const { send, clock, lines, metrics } = reviewerOf(
       new Webhooks().validates(BOXES_V1, (_, { signal }) => {
         signals.push(signal);
         return new Promise(() => undefined);
@@ -323,6 +323,7 @@ describe('failures', () => {
       lines.map(({ fields }) => fields['durationMs']),
       [9000, 750, 29_000, 29_000, 9000, 9000],
     );
+    assert.match(await metrics(), /^controller_runtime_webhook_latency_seconds_sum\{.*\} 85\.75$/m);
     assert.equal(clock.pending, 0);
   });
 

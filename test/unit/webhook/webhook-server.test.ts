@@ -94,6 +94,7 @@ describe('WebhookServer', () => {
     readonly status: number | undefined;
     readonly text: string;
     readonly type: string | undefined;
+    readonly connection: string | undefined;
   }> {
     const url = `https://${address}${path}`;
     const options = { method, headers: { ...headers }, ca, agent };
@@ -106,7 +107,8 @@ describe('WebhookServer', () => {
     const [response] = (await once(sent, 'response')) as [IncomingMessage];
     let text = '';
     for await (const chunk of response as AsyncIterable<Buffer>) text += chunk.toString();
-    return { status: response.statusCode, text, type: response.headers['content-type'] };
+    const { 'content-type': type, connection } = response.headers;
+    return { status: response.statusCode, text, type, connection };
   }
 
   test('answers many reviews at the same time', async () => {
@@ -130,6 +132,7 @@ describe('WebhookServer', () => {
     assert.equal((await send(VALIDATE, review('a'), { headers })).status, 415);
     const { status, type } = await send(VALIDATE, '');
     assert.deepEqual([status, type], [400, 'text/plain; charset=utf-8']);
+    assert.deepEqual(refused, [405, 415], 'before a review');
   });
 
   test('accepts each Host, and logs and counts what it refuses before a review', async () => {
@@ -170,7 +173,8 @@ describe('WebhookServer', () => {
     stop.abort();
     slow.resolve();
     assert.equal((await answer).status, 200);
-    assert.equal((await send(VALIDATE, review('a'))).status, 200, 'over an idle connection');
+    const { status, connection } = await send(VALIDATE, review('a'));
+    assert.deepEqual([status, connection], [200, 'close'], 'over an idle connection');
     agent.destroy();
     const before = lines.length;
     await running;

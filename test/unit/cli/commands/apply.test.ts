@@ -3,6 +3,7 @@ import { beforeEach, describe, test } from 'node:test';
 import { ApiServer } from '../../../../src/apiserver/api-server.ts';
 import { apply, applyTo } from '../../../../src/cli/commands/apply.ts';
 import { UsageError } from '../../../../src/cli/common/errors.ts';
+import { FakeClock } from '../../../../src/util/fake-clock.ts';
 import { parseFlags } from '../../../../src/cli/flags/flag-parser.ts';
 import { createLogging } from '../../../../src/cli/logs/logging.ts';
 import { APPLY_OPTIONS } from '../../../../src/cli/flags/options.ts';
@@ -126,13 +127,26 @@ describe('crd-controller apply', () => {
     });
 
     test('waits for a kind that is not served as long as --timeout says', async () => {
-      const crd = (plural: string, singular: string, kind: string) =>
-        `{apiVersion: apiextensions.k8s.io/v1, kind: CustomResourceDefinition, metadata: {name: ${plural}.a.io}, spec: {group: a.io, scope: Cluster, names: {plural: ${plural}, singular: ${singular}, kind: ${kind}}, versions: [{name: v1, served: true, storage: true, schema: {openAPIV3Schema: {type: object}}}]}}`;
-      assert.equal(await run(crd('others', 'thing', 'Other')), 0);
-      // Its singular name is taken.
-      const text = `${crd('things', 'thing', 'Thing')}\n---\n{apiVersion: a.io/v1, kind: Thing, metadata: {name: a}}`;
-      assert.equal(await run(text, '--timeout=1ms'), 1);
-      assert.match(warned.join('\n'), /a\.yaml: document 2.*Thing/);
+      const crd =
+        '{apiVersion: apiextensions.k8s.io/v1, kind: CustomResourceDefinition, metadata: {name: things.a.io}, spec: {group: a.io, scope: Cluster, names: {plural: things, singular: thing, kind: Thing}, versions: [{name: v1, served: true, storage: true, schema: {openAPIV3Schema: {type: object}}}]}}';
+      const text = `${crd}\n---\n{apiVersion: a.io/v1, kind: Thing, metadata: {name: a}}`;
+      const manifests = parseManifests([{ source: 'a.yaml', text }]);
+      // The discovery of another server never has the kind.
+      const other = new ApiServer();
+      const unserved = new HttpClient({
+        handler: (request) =>
+          (/^\/apis(?:\?|$)/.test(request.path) ? other : server).handler(request),
+        server: 'in-process',
+      });
+      const clock = new FakeClock();
+      let code: number | undefined;
+      const given = { ...context(), clock };
+      void applyTo(unserved, manifests, flagsOf('--timeout=40s'), given).then((it) => (code = it));
+      await clock.advance(39_000);
+      assert.equal(code, undefined);
+      await clock.advance(2000);
+      assert.equal(code, 1);
+      assert.match(warned.join('\n'), /document 2.*Thing.*not served after 40s/);
     });
 
     test('rejects invalid flags before it reads or sends anything', async () => {

@@ -4,7 +4,7 @@ import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { after, before, describe, it } from 'node:test';
 import { KubeConfigError } from '../../../../src/client/kube-config/kube-config-error.ts';
-import { waitForCluster } from '../../../../src/cli/program/cluster-access.ts';
+import { loadCluster, waitForCluster } from '../../../../src/cli/program/cluster-access.ts';
 import { FakeClock } from '../../../../src/util/fake-clock.ts';
 import { recordingLogger } from '../../../support/recording-logger.ts';
 
@@ -39,6 +39,26 @@ describe('waitForCluster', () => {
     await clock.advance(1_000);
     assert.equal((await cluster)?.server, 'https://127.0.0.1:6443');
     assert.equal(lines.length, 1);
+  });
+
+  it('logs once a minute that it waits', async () => {
+    const { clock, stop, lines } = start(join(folder, 'never'));
+    for (let passedMs = 0; passedMs < 121_000; passedMs += 500) {
+      while (clock.pending === 0) await new Promise((next) => setImmediate(next));
+      await clock.advance(500);
+    }
+    assert.equal(lines.length, 3);
+    stop.abort();
+  });
+
+  it('impersonates the user with the groups', async () => {
+    const kubeconfig = join(folder, 'config');
+    await writeFile(kubeconfig, KUBECONFIG, { mode: 0o600 });
+    const impersonate = { user: 'jane', groups: ['dev', 'ops'] };
+    const access = { kubeconfig, context: undefined, master: undefined, impersonate };
+    const { log } = recordingLogger();
+    const { impersonation } = await loadCluster(access, { environment: {}, log });
+    assert.deepEqual([impersonation?.user, impersonation?.groups], ['jane', ['dev', 'ops']]);
   });
 
   it('stops waiting when the signal aborts', async () => {

@@ -1,4 +1,5 @@
 import assert from 'node:assert/strict';
+import { X509Certificate } from 'node:crypto';
 import { createServer } from 'node:net';
 import type { AddressInfo } from 'node:net';
 import { describe, it } from 'node:test';
@@ -11,6 +12,7 @@ import type { EndpointsConfig, EndpointsDeps } from '../../../../src/cli/program
 import { ChangeableLogLevel } from '../../../../src/cli/logs/log-level.ts';
 import type { ServingConfig } from '../../../../src/cli/program/run-config.ts';
 import { FakeClock } from '../../../../src/util/fake-clock.ts';
+import { silentLogger } from '../../../../src/util/logger.ts';
 import { runAll } from '../../../../src/util/runnable.ts';
 import { recordingLogger } from '../../../support/recording-logger.ts';
 
@@ -141,6 +143,13 @@ describe('the endpoints of the daemon', () => {
       name: 'UsageError',
       message: /^--metrics-cert-path: unable to load the certificate: ENOENT.*tls\.crt/,
     });
+  });
+
+  it('have a certificate for the host of the program by default', async () => {
+    const deps = { clock: new FakeClock(), log: silentLogger, host: 'pod-a' };
+    const { certificatePem } = await (await servingCertificate(SERVING, deps)).load();
+    const { subjectAltName = '' } = new X509Certificate(certificatePem);
+    assert.deepEqual(subjectAltName.split(', ').slice(0, 2), ['DNS:pod-a', 'DNS:localhost']);
   });
 
   it('need the dependencies for authorization', () => {
