@@ -1,6 +1,6 @@
 import assert from 'node:assert/strict';
 import { createServer } from 'node:net';
-import type { AddressInfo } from 'node:net';
+import type { AddressInfo, Socket } from 'node:net';
 import { after, before, describe, it } from 'node:test';
 import { isApiError } from '../../src/api/api-error.ts';
 import {
@@ -160,6 +160,17 @@ describe('The check command, for users with complete and incomplete roles', { sk
       /^API server +FAILED +Cannot reach .*connection refused.*Check that the server runs/,
     );
     assert.equal(lines.at(-1), '1 of 1 check failed.');
+  });
+
+  it('waits for a response as long as the flag says', async () => {
+    const sockets: Socket[] = [];
+    const silent = createServer((socket) => sockets.push(socket));
+    await new Promise<void>((resolve) => silent.listen(0, '127.0.0.1', resolve));
+    const { port } = silent.address() as AddressInfo;
+    const flags = [`--master=http://127.0.0.1:${port}`, '--kube-api-request-timeout=50ms'];
+    assert.match((await run(undefined, ...flags)).text, /not done within 0\.05 s/);
+    for (const socket of sockets) socket.destroy();
+    silent.close();
   });
 });
 

@@ -158,6 +158,7 @@ test('sends the request that Kubernetes expects for each verb', async (t) => {
     gracePeriodSeconds: 0,
     dryRun: true,
   });
+  await client.delete(CONFIG_MAPS, AT, { resourceVersion: '5' });
   await client.raw({ path: '/version' });
 
   assert.deepEqual(seen, [
@@ -195,6 +196,11 @@ test('sends the request that Kubernetes expects for each verb', async (t) => {
         gracePeriodSeconds: 0,
       },
     ],
+    [
+      `DELETE ${path}/settings`,
+      json,
+      { kind: 'DeleteOptions', apiVersion: 'v1', preconditions: { resourceVersion: '5' } },
+    ],
     ['GET /version', json, ''],
   ]);
 });
@@ -205,6 +211,7 @@ test('rejects a name that would change the path before it sends the request', as
   for (const name of ['', '.', '..', 'a/b', 'a%2fb']) {
     await assert.rejects(client.delete(CONFIG_MAPS, { namespace: 'default', name }), TypeError);
     await assert.rejects(client.list(PODS, { namespace: name || '..' }), TypeError);
+    await assert.rejects(client.watch(PODS, { namespace: name || '..' }), TypeError);
     await assert.rejects(client.get(NODES, { name }), TypeError);
   }
   await assert.rejects(

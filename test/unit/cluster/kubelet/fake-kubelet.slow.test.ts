@@ -112,6 +112,17 @@ describe('The events and states of a simulated kubelet', () => {
     ]);
   });
 
+  it('pulls an image that is present only if the policy says so', async () => {
+    const policies = ['Always', 'IfNotPresent', 'Always'];
+    for (const [index, imagePullPolicy] of policies.entries()) {
+      const name = `web-${index}`;
+      await bench.createPod(name, container({ imagePullPolicy }));
+      await bench.pass(1000);
+      const pulls = (await bench.events(name)).some((event) => event.startsWith('Pulling'));
+      assert.equal(pulls, imagePullPolicy === 'Always');
+    }
+  });
+
   it('reports that the containers of a deleted Pod have stopped', async () => {
     for (const [name, more] of Object.entries({ server: {}, shell: { command: ['sleep', '9'] } })) {
       await bench.createPod(name, container(more), { finalizers: ['example.com/observe'] });
@@ -178,6 +189,37 @@ describe('The events and states of a simulated kubelet', () => {
       assert.equal(ready?.message, undefined);
     });
   }
+
+  it('starts a container without the optional data that is missing', async () => {
+    await bench.create(CONFIG_MAPS, 'settings', { data: { b: 'B' } });
+    const from = (name: string, key: string) => ({
+      configMapKeyRef: { name, key, optional: true },
+    });
+    const env = [
+      { name: 'A', valueFrom: from('settings', 'a') },
+      { name: 'B', valueFrom: from('settings', 'b') },
+      { name: 'C', valueFrom: from('none', 'c') },
+    ];
+    const envFrom = [{ prefix: 'ALL_', configMapRef: { name: 'settings' } }];
+    const command = ['sh', '-c', 'echo "<$A$B$C$b$ALL_b>"'];
+    const app = container({ command, env, envFrom });
+    await bench.createPod('web', { restartPolicy: 'Never', ...app });
+    await bench.pass(1000);
+    assert.equal(await bench.log('web'), '<BB>\n');
+  });
+
+  it('removes a Pod after its grace period if that is shorter than its own', async () => {
+    const own = new ClusterBench();
+    await own.start({ kubelet: { terminationMs: 60_000 } });
+    await own.createPod('web', { terminationGracePeriodSeconds: 5 });
+    await own.pass(1000);
+    await own.client.delete(PODS, { namespace: NAMESPACE, name: 'web' });
+    await own.pass(4000);
+    assert.equal((await own.list(PODS)).length, 1);
+    await own.pass(2000);
+    assert.equal((await own.list(PODS)).length, 0);
+    await own.end();
+  });
 
   it('does not start a Pod whose volume is missing', async () => {
     const volumes = [{ name: 'config', configMap: { name: 'settings' } }];

@@ -40,12 +40,17 @@ describe('Pod logs', () => {
   });
 
   const at = (name: string) => ({ namespace: 'default', name });
-  const apply = (name: string, command: string[], annotations: Record<string, string> = {}) =>
+  const apply = (
+    name: string,
+    command: string[],
+    annotations: Record<string, string> = {},
+    env: { name: string; value: string }[] = [],
+  ) =>
     client.create(PODS, {
       apiVersion: 'v1',
       kind: 'Pod',
       metadata: { ...at(name), annotations },
-      spec: { restartPolicy: 'OnFailure', containers: [{ name: 'app', image: 'i', command }] },
+      spec: { restartPolicy: 'OnFailure', containers: [{ name: 'app', image: 'i', command, env }] },
     });
   const ask = (name: string, query: string = '', signal?: AbortSignal) =>
     server.handler({
@@ -77,7 +82,8 @@ describe('Pod logs', () => {
   });
 
   it('continue at a client that attaches, which also runs commands', async () => {
-    await apply('loop', ['sh', '-c', 'i=0; while true; do echo $i; i=$((i+1)); sleep 10; done']);
+    const command = ['sh', '-c', 'i=0; while true; do echo $i; i=$((i+1)); sleep 10; done'];
+    await apply('loop', command, {}, [{ name: 'GREETING', value: 'hello' }]);
     await clock.advance(12_000);
     const connect = (command: readonly string[] | undefined, container = 'app') =>
       kubelet()?.exec?.({ namespace: 'default', pod: 'loop', container, command, tty: false });
@@ -91,10 +97,10 @@ describe('Pod logs', () => {
     const over = attach.target({ stdout, signal });
     await clock.advance(20_000);
     assert.equal(attached, '2\n3\n');
-    const exec = connect(['sh', '-c', 'hostname; exit 3']);
+    const exec = connect(['sh', '-c', 'echo $GREETING; hostname; exit 3']);
     assert.ok(exec?.kind === 'connected');
     assert.equal(await exec.target({ stdout, signal }), 3);
-    assert.ok(attached.endsWith('loop\n'));
+    assert.ok(attached.endsWith('hello\nloop\n'));
     assert.equal(connect(['ls'], 'none')?.kind, 'error');
     await client.delete(PODS, at('loop'));
     await clock.advance(5000);
@@ -108,6 +114,9 @@ describe('Pod logs', () => {
     assert.equal(await log('job', '?tailLines=2'), 'two\nthree\n');
     assert.equal(await log('job', '?tailLines=0'), '');
     assert.equal(await log('job', '?limitBytes=5'), 'one\nt');
+    await apply('umlaut', ['echo', 'ä']);
+    await clock.advance(2000);
+    assert.equal(await log('umlaut', '?limitBytes=2'), 'ä');
     const { startTime = '' } = (await client.get(PODS, at('job'))).status ?? {};
     const time = startTime.replace('Z', '');
     const stamped = await log('job', '?timestamps=true&tailLines=1');
@@ -146,6 +155,7 @@ describe('Pod logs', () => {
     await apply('loop', ['sh', '-c', 'for i in 1 2 3; do echo "tick $i"; sleep 10; done']);
     await clock.advance(2000);
     assert.equal(await log('loop'), 'tick 1\n');
+    const limited = ask('loop', '?follow=true&limitBytes=8').then(textOf);
     let text = '';
     const following = ask('loop', '?follow=true&tailLines=0').then(async ({ body }) => {
       for await (const chunk of body) text += Buffer.from(chunk).toString();
@@ -156,6 +166,7 @@ describe('Pod logs', () => {
     assert.equal(text, 'tick 2\ntick 3\n');
     await clock.advance(10_000);
     await following;
+    assert.equal(await limited, 'tick 1\nt');
     assert.equal((await client.get(PODS, at('loop'))).status?.phase, 'Succeeded');
     assert.equal(await log('loop'), 'tick 1\ntick 2\ntick 3\n');
     assert.equal(await log('loop', '?sinceSeconds=15'), 'tick 3\n');
