@@ -48,7 +48,7 @@ describe('A client that violates a wire rule', () => {
 
   it('a merge patch of a list in the spec without a resourceVersion is reported', async () => {
     const { uid } = (await simulation.client.get(PODS, POD)).metadata;
-    const body = { metadata: { uid }, spec: { tolerations: [{ operator: 'Exists' }] } };
+    const body = { metadata: { uid }, spec: { tolerations: [{ operator: 'Exists' as const }] } };
     await daemon.patch(PODS, POD, { type: 'merge', body }, OWNED).catch(() => undefined);
     await assertBroken(/without uid and resourceVersion: daemon PATCH/);
   });

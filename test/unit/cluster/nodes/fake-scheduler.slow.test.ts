@@ -184,6 +184,22 @@ describe('The scheduler', () => {
     assert.equal(await nodeOf('db'), 'node-1');
   });
 
+  it('counts no requests of a Pod that it could not bind, and keeps the time at which a Pod became pending', async () => {
+    const binding = { verb: 'create', resource: 'pods', subresource: 'binding', name: 'denied' };
+    bench.server.faults.failNext(binding, 403, { times: 100 });
+    await bench.createPod('denied', requests('30'));
+    await bench.createPod('large', requests('33'));
+    await bench.pass(2000);
+    const since = (await scheduled('large'))?.lastTransitionTime;
+    await bench.createPod('web', requests('30'));
+    await bench.createNode('node-2');
+    await bench.pass(15_000);
+    assert.equal(await nodeOf('web'), 'node-1');
+    const { message = '', lastTransitionTime } = (await scheduled('large')) ?? {};
+    assert.match(message, /^0\/2 nodes/);
+    assert.equal(lastTransitionTime, since);
+  });
+
   it('counts the requests of Pods, also of those it binds at the same time', async () => {
     for (const name of ['a', 'b', 'c', 'd']) await bench.createPod(name, requests('10'));
     await bench.pass(2000);
