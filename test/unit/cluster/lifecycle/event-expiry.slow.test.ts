@@ -38,6 +38,12 @@ describe('An event', () => {
     assert.deepEqual(await names(), []);
   });
 
+  it('is deleted however many there are', async () => {
+    await Promise.all(Array.from({ length: 501 }, (_, index) => create(`event-${index}`)));
+    await bench.pass(75 * MINUTE_MS);
+    assert.deepEqual(await names(), []);
+  });
+
   it('is kept if it happens again while it is deleted', async () => {
     await create('once');
     bench.server.faults.beforeRequest(async ({ method }) => {

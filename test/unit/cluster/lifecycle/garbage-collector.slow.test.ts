@@ -87,7 +87,7 @@ describe('The garbage collector', () => {
   });
 
   it('keeps an object while its owner exists, in a cache or not', async () => {
-    const { bench, create, see, collect, names } = await setUp();
+    const { bench, collector, create, see, collect, names } = await setUp();
     const owner = await create('owner');
     const dependent = await create('dependent', [owner]);
     see(dependent);
@@ -96,6 +96,9 @@ describe('The garbage collector', () => {
     assert.deepEqual(bench.reads, ['configmaps owner']);
     see(owner);
     assert.deepEqual(await collect(dependent), done());
+    // Its cache lost it, for example because its kind is not served for a while.
+    collector.forget(owner, false);
+    assert.deepEqual(await collect(dependent), outcome);
     assert.deepEqual(bench.writes, []);
     assert.equal((await names()).length, 2);
   });

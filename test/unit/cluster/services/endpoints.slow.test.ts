@@ -78,6 +78,16 @@ describe('The endpoint controllers', () => {
     );
   });
 
+  it('have no Pod that has ended, also if it was not ready', async () => {
+    await createService();
+    await createPod('web', '10.0.0.1', false);
+    await bench.pass(1000);
+    assert.equal((await endpoints()).length, 1);
+    await bench.merge(PODS, 'web', { status: { phase: 'Failed' } }, 'status');
+    await bench.pass(1000);
+    assert.deepEqual([await endpoints(), await subsets()], [[], []]);
+  });
+
   it('publish Pods that are not ready if the Service wants them', async () => {
     await createService({ publishNotReadyAddresses: true });
     await createPod('starting', '10.0.0.2', false);
@@ -103,7 +113,9 @@ describe('The endpoint controllers', () => {
     await createService({ ports: [{ name: 'http', port: 80, targetPort: 'web' }] });
     for (const [index, containerPort] of [8080, 9090, 8080].entries()) {
       const ports = [{ name: 'web', containerPort }];
-      const containers = [{ name: 'app', image: 'nginx', ports }];
+      // The first port of a name counts.
+      const more = { name: 'more', image: 'nginx', ports: [{ name: 'web', containerPort: 1 }] };
+      const containers = [{ name: 'app', image: 'nginx', ports }, more];
       await createPod(`web-${index}`, `10.0.0.${index}`, true, { containers });
     }
     await bench.pass(1000);
@@ -128,8 +140,10 @@ describe('The endpoint controllers', () => {
     assert.ok(empty);
     assert.deepEqual(empty.endpoints ?? [], []);
     await createPod('web', '10.0.0.1', true);
+    await bench.pass(1000);
     await bench.merge(SERVICES, 'web', { metadata: { labels: { team: 'two' } } });
     await bench.pass(1000);
+    assert.equal((await bench.get(ENDPOINTS, 'web')).metadata.labels?.['team'], 'two');
     const [slice, ...others] = await slices();
     assert.equal(slice?.metadata.name, empty.metadata.name);
     assert.equal(slice.metadata.labels?.['team'], 'two');

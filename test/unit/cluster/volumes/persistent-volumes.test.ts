@@ -72,6 +72,18 @@ describe('A PersistentVolume', () => {
     });
   });
 
+  it('is not bound to a claim that is being deleted', async () => {
+    const finalizers = ['example.com/hold'];
+    await bench.create(PERSISTENT_VOLUME_CLAIMS, 'ending', {
+      metadata: { finalizers },
+      spec: { accessModes: ['ReadWriteOnce'], resources: { requests: { storage: '1Gi' } } },
+    });
+    await bench.client.delete(PERSISTENT_VOLUME_CLAIMS, { namespace: NAMESPACE, name: 'ending' });
+    await createVolume('free', '1Gi');
+    await bench.pass(2000);
+    assert.deepEqual(await phases(), { free: ['Available', undefined] });
+  });
+
   it('is released after its claim, and not deleted before', async () => {
     await createVolume('kept', '1Gi');
     await createVolume('deleted', '1Gi');

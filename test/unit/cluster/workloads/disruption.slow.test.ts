@@ -66,6 +66,17 @@ describe('The disruption controller', () => {
     assert.equal(conditions?.[0]?.reason, 'SyncFailed');
   });
 
+  it('allows no disruption if the ReplicaSet of a Pod was replaced', async () => {
+    await bench.createDeployment('web', 1);
+    await bench.pass(2000);
+    const [pod] = await bench.list(PODS);
+    const ownerReferences = pod?.metadata.ownerReferences?.map((owner) => ({ ...owner, uid: 'a' }));
+    await bench.createPod('old', {}, { labels: { app: 'web' }, ownerReferences });
+    await createBudget({ maxUnavailable: 1 });
+    await bench.pass(100);
+    assert.equal((await status())?.conditions?.[0]?.reason, 'SyncFailed');
+  });
+
   it('counts an evicted Pod as unavailable, so that Pods are evicted one after the other', async () => {
     await bench.createDeployment('web', 2);
     await createBudget({ maxUnavailable: 1 });
@@ -77,8 +88,13 @@ describe('The disruption controller', () => {
         body: { apiVersion: 'policy/v1', kind: 'Eviction', metadata: { name } },
       });
     const [first, second] = (await bench.list(PODS)).map(({ metadata }) => metadata.name);
+    const held = { metadata: { finalizers: ['example.com/hold'] } };
+    await bench.merge(PODS, first!, held);
     await evict(first!);
     await assert.rejects(evict(second!), { kind: 'tooManyRequests' });
+    await bench.pass(500);
+    assert.equal((await status())?.disruptedPods, undefined, 'its deletion has begun');
+    await bench.merge(PODS, first!, { metadata: { finalizers: null } });
     await bench.pass(5000);
     await evict(second!);
     await bench.pass(5000);
