@@ -69,6 +69,8 @@ test('a deletion increments the generation', async () => {
   await api.made(api.post(at, draft));
   const deleted = await api.made(api.delete(`${at}/counted`));
   assert.equal(deleted.metadata.generation, 2);
+  const again = await api.made(api.delete(`${at}/counted`));
+  assert.equal(again.metadata.generation, 2, 'once');
   await api.made(api.patch(`${at}/counted`, { metadata: { finalizers: null } }));
   await api.made(api.post(at, widget('counted')));
   const { details } = await api.made(api.delete(`${at}/counted`));

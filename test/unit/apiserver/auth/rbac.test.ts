@@ -36,6 +36,14 @@ async function rulesOf(api: Api, name: string): Promise<Json> {
   return (await api.get(`${ROLES}/${name}`)).body.rules;
 }
 
+test('a role without rules grants nothing', async () => {
+  const api = new Api();
+  const { rules: _, ...role } = clusterRole('empty', []);
+  await api.send('POST', ROLES, { ...role, rules: null });
+  await api.send('POST', BINDINGS, binding('jane', 'empty', 'jane'));
+  assert.equal(await statusFor(api, 'jane'), 403);
+});
+
 describe('an aggregated ClusterRole', () => {
   const second = { verbs: ['get'], apiGroups: [''], resources: ['pods'] };
 

@@ -170,6 +170,7 @@ describe('ResourceQuotas', () => {
       'services.nodeports': '1',
     });
     await bench.create(CONFIG_MAPS, 'a');
+    await bench.create(CONFIG_MAPS, 'a', { metadata: { namespace: 'kube-public' } });
     await assert.rejects(
       bench.create(CONFIG_MAPS, 'b'),
       refused(

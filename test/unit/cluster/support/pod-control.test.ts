@@ -2,7 +2,15 @@ import assert from 'node:assert/strict';
 import { describe, it } from 'node:test';
 import type { Pod } from '../../../../src/api/builtin.ts';
 import { timestamp } from '../../../../src/api/conditions.ts';
-import { availability, byDeletionPriority } from '../../../../src/cluster/support/pod-control.ts';
+import { ApiError } from '../../../../src/api/api-error.ts';
+import type { Client } from '../../../../src/client/client.ts';
+import {
+  availability,
+  byDeletionPriority,
+  PodControl,
+} from '../../../../src/cluster/support/pod-control.ts';
+import { NOT_SENT } from '../../../../src/record/event-recorder.ts';
+import { silentLogger } from '../../../../src/util/logger.ts';
 import { aCount, aPodOf } from '../../../support/objects.ts';
 
 const owner = aCount();
@@ -18,6 +26,44 @@ function readySinceSecond(second: number): Pod {
     },
   };
 }
+
+describe('The deletion of Pods', () => {
+  /** Deletes Pods, of which the server rejects each with an error, if one is given. */
+  const deleted = async (count: number, error?: ApiError) => {
+    const reasons = new Set<string>();
+    let requests = 0;
+    const record = (_: unknown, reason: string) => {
+      reasons.add(reason);
+      return NOT_SENT;
+    };
+    const client: Partial<Client> = {
+      delete: () => {
+        requests++;
+        return error ? Promise.reject(error) : Promise.resolve();
+      },
+    };
+    const context = { client: client as Client, signal: new AbortController().signal };
+    const pods = Array.from({ length: count }, (_, index) => aPodOf(owner, index));
+    const control = new PodControl({ normal: record, warning: record });
+    const failure = await control.delete({ ...context, log: silentLogger }, owner, pods);
+    return { requests, reasons: [...reasons], failure };
+  };
+
+  it('sends at most 500 requests at once', async () => {
+    const { requests, reasons, failure } = await deleted(501);
+    assert.deepEqual([requests, reasons, failure], [500, ['SuccessfulDelete'], undefined]);
+  });
+
+  it('records a failure, but not that a Pod has changed', async () => {
+    for (const [kind, expected] of [
+      ['forbidden', ['FailedDelete']],
+      ['conflict', []],
+    ] as const) {
+      const error = new ApiError({ kind, message: 'no' });
+      assert.deepEqual(await deleted(1, error), { requests: 1, reasons: expected, failure: error });
+    }
+  });
+});
 
 describe('Availability', () => {
   it('counts ready Pods that have been ready for long enough', () => {

@@ -93,6 +93,7 @@ describe('A Job', () => {
     assert.equal((await status()).active, 1);
     await bench.pass(10_000);
     assert.deepEqual((await conditions()).at(-1), ['Failed', 'True', 'DeadlineExceeded']);
+    assert.equal((await status()).failed, 1);
     assert.deepEqual(await pods(), []);
   });
 
@@ -148,6 +149,16 @@ describe('A Job', () => {
     await bench.pass(20_000);
     assert.deepEqual(await bench.list(JOBS), []);
     assert.deepEqual(await pods(), []);
+  });
+
+  it('is kept if its time to live is extended while it is deleted', async () => {
+    await create(['true'], { ttlSecondsAfterFinished: 60 });
+    bench.server.faults.beforeRequest(async ({ method, info }) => {
+      if (method !== 'DELETE' || info?.resource !== 'jobs') return;
+      await bench.merge(JOBS, 'job', { spec: { ttlSecondsAfterFinished: 3600 } });
+    });
+    await bench.pass(120_000);
+    assert.equal((await bench.list(JOBS)).length, 1);
   });
 
   it('releases a Pod that its selector no longer matches, with its finalizer', async () => {
