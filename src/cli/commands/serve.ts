@@ -99,10 +99,12 @@ export async function serve(
     const work = async (end: AbortSignal) => {
       const code = manifests.length === 0 ? EXIT_OK : await load(manifests, cluster, context);
       if (code !== EXIT_OK) return code;
-      if (command.length > 0) return runClientCommand(command, file.path, context);
+      const stopped = AbortSignal.any([signal, end]);
+      if (command.length > 0)
+        return runClientCommand(command, file.path, { ...context, signal: stopped });
       print(`Serving a Kubernetes API at ${cluster.url}. Press Ctrl-C to stop. For kubectl:\n`);
       print(exportLine(file.path));
-      await untilAborted(AbortSignal.any([signal, end]));
+      await untilAborted(stopped);
       return EXIT_OK;
     };
     try {

@@ -502,7 +502,7 @@ describe('A Deployment', () => {
 
   it('deletes old ReplicaSets only after a rollout, and none for one that is being deleted', async () => {
     const revisions = async () =>
-      (await bench.sets()).map(({ metadata }) => metadata.annotations?.[REVISION]).toSorted();
+      (await bench.sets()).map(({ metadata }) => metadata.annotations?.[REVISION] ?? '').toSorted();
     await create({ revisionHistoryLimit: 1 });
     await settle();
     const [first] = await bench.sets();

@@ -44,6 +44,16 @@ test('a role without rules grants nothing', async () => {
   assert.equal(await statusFor(api, 'jane'), 403);
 });
 
+test('a binding that a restore removes grants nothing', async () => {
+  const api = new Api();
+  await api.send('POST', ROLES, clusterRole('reader', [READ]));
+  const snapshot = api.server.faults.snapshot();
+  await api.send('POST', BINDINGS, binding('jane', 'reader', 'jane'));
+  assert.equal(await statusFor(api, 'jane'), 200);
+  api.server.faults.restore(snapshot);
+  assert.equal(await statusFor(api, 'jane'), 403);
+});
+
 describe('an aggregated ClusterRole', () => {
   const second = { verbs: ['get'], apiGroups: [''], resources: ['pods'] };
 

@@ -42,6 +42,15 @@ test('the logs of the kubelet of the node are returned', async () => {
   );
 });
 
+test('a client that leaves ends the request to the kubelet', async () => {
+  const { api, asked } = await withKubelet(200, '');
+  const leave = new AbortController();
+  const path = `${PODS}/p/log`;
+  await api.server.handler({ method: 'GET', path, headers: {}, signal: leave.signal });
+  leave.abort();
+  assert.equal(asked[0]?.signal?.aborted, true);
+});
+
 test('an error of the kubelet becomes a Status of the server', async () => {
   const refusal = async (status: number, text: string) => {
     const { api } = await withKubelet(status, text);

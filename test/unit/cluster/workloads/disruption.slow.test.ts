@@ -1,7 +1,7 @@
 import assert from 'node:assert/strict';
 import { afterEach, beforeEach, describe, it } from 'node:test';
 import { CONFIG_MAPS, PODS, POD_DISRUPTION_BUDGETS } from '../../../../src/api/builtin.ts';
-import { controllerReference } from '../../../../src/api/metadata.ts';
+import { controllerOf, controllerReference } from '../../../../src/api/metadata.ts';
 import { objectPath } from '../../../../src/api/resource.ts';
 import { ClusterBench, NAMESPACE } from '../cluster-bench.ts';
 
@@ -70,8 +70,8 @@ describe('The disruption controller', () => {
     await bench.createDeployment('web', 1);
     await bench.pass(2000);
     const [pod] = await bench.list(PODS);
-    const ownerReferences = pod?.metadata.ownerReferences?.map((owner) => ({ ...owner, uid: 'a' }));
-    await bench.createPod('old', {}, { labels: { app: 'web' }, ownerReferences });
+    const owner = { ...controllerOf(pod!), uid: 'former' };
+    await bench.createPod('old', {}, { labels: { app: 'web' }, ownerReferences: [owner] });
     await createBudget({ maxUnavailable: 1 });
     await bench.pass(100);
     assert.equal((await status())?.conditions?.[0]?.reason, 'SyncFailed');
@@ -93,7 +93,7 @@ describe('The disruption controller', () => {
     await evict(first!);
     await assert.rejects(evict(second!), { kind: 'tooManyRequests' });
     await bench.pass(500);
-    assert.equal((await status())?.disruptedPods, undefined, 'its deletion has begun');
+    assert.equal((await status())?.disruptedPods, undefined, 'it is being deleted');
     await bench.merge(PODS, first!, { metadata: { finalizers: null } });
     await bench.pass(5000);
     await evict(second!);
