@@ -324,3 +324,22 @@ test('a WebSocket to a Pod needs the permission to create it', skipBefore(35), a
   const reply = await send(user, 'GET', `/api/v1/namespaces/${home}/pods/none/exec`);
   assert.equal(reply.status, 403);
 });
+
+test('a binding without a role, or with a role of another kind, is refused to a user who may not bind', async () => {
+  const group = 'rbac.authorization.k8s.io';
+  const user = await userWith({
+    verbs: ['create'],
+    apiGroups: [group],
+    resources: ['rolebindings'],
+  });
+  const path = `${RBAC}/namespaces/${home}/rolebindings`;
+  for (const [roleRef, message] of [
+    [undefined, 'unsupported role reference kind: ""'],
+    [{ apiGroup: group, kind: 'User', name: 'a' }, 'unsupported role reference kind: "User"'],
+    [{ apiGroup: group, kind: 'Role', name: 'absent' }, `rolebindings.${group} "absent" not found`],
+  ] as const) {
+    const { status, body } = await send(user, 'POST', path, { metadata: { name: 'a' }, roleRef });
+    const expected = message.includes('not found') ? 404 : 500;
+    assert.deepEqual([status, body.message], [expected, message]);
+  }
+});

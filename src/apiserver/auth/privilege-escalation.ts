@@ -4,7 +4,7 @@ import type { Authorizer, PolicyRule, RoleRef } from '../../api/policy-rule.ts';
 import { coversPath } from '../../api/policy-rule.ts';
 import { aggregate } from './rbac.ts';
 import type { ResourceNames, StoredObject } from '../objects/resource-definition.ts';
-import { forbiddenError, notFoundError } from '../objects/status-error.ts';
+import { StatusError, forbiddenError, notFoundError } from '../objects/status-error.ts';
 import type { User } from '../../api/user.ts';
 import { MASTERS } from '../../api/user.ts';
 
@@ -31,7 +31,7 @@ interface WrittenRole extends StoredObject {
 
 /** A RoleBinding or ClusterRoleBinding to write. */
 interface WrittenBinding extends StoredObject {
-  readonly roleRef?: RoleRef;
+  readonly roleRef?: Partial<RoleRef>;
 }
 
 /**
@@ -86,23 +86,29 @@ export function requireBindingRights(
   previous?: StoredObject,
 ): void {
   if (user.groups.includes(MASTERS) || changesReferencesOnly(object, previous)) return;
-  const { roleRef = { kind: '', name: '' } }: WrittenBinding = object;
+  const { roleRef: { kind = '', name = '' } = {} }: WrittenBinding = object;
   const { namespace = '' } = object.metadata;
   const bind = {
     kind: 'resource',
     verb: 'bind',
     group: GROUP,
-    resource: `${roleRef.kind.toLowerCase()}s`,
+    resource: `${kind.toLowerCase()}s`,
     subresource: '',
     namespace,
-    name: roleRef.name,
+    name,
   } as const;
-  const rules = access.rulesOfRole(roleRef, namespace);
+  const rules = access.rulesOfRole({ kind, name }, namespace);
   const granted = typeof rules === 'string' ? FULL_AUTHORITY : rules;
   if (access.authorizeGrant(user, bind, granted).allowed) return;
   const resource = { group: GROUP, plural };
   // As upstream, the error contains the resource of the binding.
-  if (typeof rules === 'string') throw notFoundError(resource, roleRef.name);
+  if (typeof rules === 'string') {
+    if (kind === 'Role' || kind === 'ClusterRole') throw notFoundError(resource, name);
+    throw StatusError.failure({
+      code: 500,
+      message: `unsupported role reference kind: ${goQuote(kind)}`,
+    });
+  }
   requireRules({ user, access }, resource, object, rules);
 }
 
