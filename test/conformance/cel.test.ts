@@ -537,7 +537,7 @@ test('a rule with a conversion of a constant that fails is rejected with its CRD
 test('the other fields of a rule are validated with the CRD', async () => {
   const validations = [
     { rule: 'self.count' },
-    { rule: 'self.count ==' },
+    { rule: 'self.count ==', optionalOldSelf: false },
     { rule: 'true', messageExpression: '1' },
     { rule: 'true', messageExpression: 'self.nope' },
     { rule: 'true', optionalOldSelf: true },
@@ -565,6 +565,7 @@ test('the other fields of a rule are validated with the CRD', async () => {
   assert.deepEqual(messages.toSorted(), [
     '~.properties[parts].items.x-kubernetes-validations[0].rule: Invalid value: "self == oldSelf": oldSelf cannot be used on the uncorrelatable portion of the schema within spec.validation.openAPIV3Schema.properties[spec].properties[parts]',
     '~.x-kubernetes-validations[0].rule: Invalid value: RULE: cel expression must evaluate to a bool',
+    '~.x-kubernetes-validations[1].optionalOldSelf: Invalid value: false: may not be set if oldSelf is not used in rule',
     '~.x-kubernetes-validations[1].rule: Invalid value: RULE: compilation failed: ERROR: <input>:1:14: Syntax error',
     '~.x-kubernetes-validations[2].messageExpression: Invalid value: RULE: messageExpression must evaluate to a string',
     "~.x-kubernetes-validations[3].messageExpression: Invalid value: RULE: messageExpression compilation failed: ERROR: <input>:1:5: undefined field 'nope'\n | self.nope\n | ....^",

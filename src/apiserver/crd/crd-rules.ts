@@ -186,6 +186,8 @@ class RuleCheck {
 
   #compileError({ error }: RuleError, source: SchemaRule, at: string): void {
     this.errors.push(fieldError.invalid(`${at}.rule`, asGo(source), error));
+    // As upstream, to which a rule that it cannot compile uses nothing.
+    this.#rejectOptionalOldSelf(source, at);
   }
 
   #check(rule: Rule, at: string, cardinality: number, { uncorrelatable }: Place): void {
@@ -200,11 +202,13 @@ class RuleCheck {
     if (usesOldSelf && uncorrelatable !== undefined) {
       const detail = `oldSelf cannot be used on the uncorrelatable portion of the schema within ${uncorrelatable}`;
       this.errors.push(fieldError.invalid(`${at}.rule`, source.rule, detail));
-    } else if (!usesOldSelf && source.optionalOldSelf !== undefined) {
-      const detail = 'may not be set if oldSelf is not used in rule';
-      const field = `${at}.optionalOldSelf`;
-      this.errors.push(fieldError.invalid(field, source.optionalOldSelf, detail));
-    }
+    } else if (!usesOldSelf) this.#rejectOptionalOldSelf(source, at);
+  }
+
+  #rejectOptionalOldSelf({ optionalOldSelf }: SchemaRule, at: string): void {
+    if (optionalOldSelf === undefined) return;
+    const detail = 'may not be set if oldSelf is not used in rule';
+    this.errors.push(fieldError.invalid(`${at}.optionalOldSelf`, optionalOldSelf, detail));
   }
 
   #observe(path: string, what: string, cost: number): void {
