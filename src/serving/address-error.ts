@@ -10,10 +10,9 @@ export class AddressError extends Error {
   override readonly name = 'AddressError';
 
   /** @param server what listens, such as `webhook` */
-  constructor(address: string, server: string, { message, code = '' }: NodeJS.ErrnoException) {
-    const step = STEPS[code];
-    super(
-      `Unable to listen on ${address} for ${server}: ${message}${step === undefined ? '' : `; ${step}`}`,
-    );
+  constructor(address: string, server: string, cause: NodeJS.ErrnoException) {
+    const step = STEPS[cause.code ?? ''];
+    const next = step === undefined ? '' : `; ${step}`;
+    super(`Unable to listen on ${address} for ${server}: ${cause.message}${next}`, { cause });
   }
 }

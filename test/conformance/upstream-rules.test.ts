@@ -931,6 +931,13 @@ const KINDS: readonly (readonly [path: string, base: Json, cases: readonly Case[
     { apiVersion: 'flowcontrol.apiserver.k8s.io/v1', kind: 'PriorityLevelConfiguration' },
     [
       [{ spec: { type: 'Exempt' } }, 'spec.type Invalid'],
+      [{ spec: { type: 'Limited' } }, 'spec.limited Required'],
+      [
+        { spec: { type: 'Other', limited: { limitResponse: { type: 'Reject' } }, exempt: {} } },
+        'spec.exempt Forbidden',
+        'spec.limited Forbidden',
+        'spec.type NotSupported',
+      ],
       [
         {
           spec: {
@@ -1442,6 +1449,9 @@ test('the host of an Ingress has a wildcard only as its first label', async () =
     ['*', 'a wildcard DNS-1123 subdomain must start with'],
     ['a.*.b', 'a wildcard DNS-1123 subdomain must start with'],
     ['A', 'a lowercase RFC 1123 subdomain must consist of'],
+    ['1.2.3', undefined],
+    ['01.2.3.4', 'must be a DNS name, not an IP address'],
+    ['fe80::1', 'must be a DNS name, not an IP address'],
   ] as const) {
     const { status, body } = await api.post(path, {
       metadata: { name: 'a' },
@@ -1641,4 +1651,25 @@ test('fields that a server does not keep are dropped', async () => {
     [spec.scheduling, cronJob.spec.jobTemplate.spec.scheduling],
     [undefined, undefined],
   );
+});
+
+test('the template of a workload is not validated if its selector is no selector', async () => {
+  const spec = {
+    selector: { matchLabels: { a: '/' } },
+    template: {
+      metadata: { labels: { a: 'b' } },
+      spec: { containers: [container], nodeName: '*' },
+    },
+  };
+  for (const [plural, ...causes] of [
+    ['deployments', 'spec.selector Invalid'],
+    ['replicasets', 'spec.selector Invalid'],
+    ['daemonsets', 'spec.template.spec.nodeName Invalid'],
+  ] as const) {
+    await refuses(
+      `/apis/apps/v1/namespaces/default/${plural}`,
+      [[plural, 'spec.selector.matchLabels Invalid', ...causes]],
+      () => ({ metadata: { name: 'a' }, spec }),
+    );
+  }
 });

@@ -54,13 +54,12 @@ function validate(level: CheckedObject<StoredObject>): void {
   spec.requireText('type');
   spec.requireOneOf('type', ['Exempt', 'Limited']);
   const [limited, exempt] = [spec.get('limited'), spec.get('exempt')];
-  if (type === 'Exempt') {
-    if (limited) spec.forbidden('limited', 'must be nil if the type is not Limited');
-    if (exempt) validateShares(exempt);
-  } else if (type === 'Limited') {
-    if (exempt) spec.forbidden('exempt', 'must be nil if the type is Limited');
+  if (limited && type !== 'Limited') spec.forbidden('limited', '');
+  if (exempt && type !== 'Exempt') spec.forbidden('exempt', '');
+  if (type === 'Exempt' && exempt) validateShares(exempt);
+  if (type === 'Limited') {
     if (limited) validateLimited(limited);
-    else spec.required('limited', 'must not be empty when type is Limited');
+    else spec.required('limited');
   }
   const fixed = mandatorySpec('prioritylevelconfigurations', name);
   if (!fixed) return;
@@ -93,12 +92,12 @@ function validateLimited(limited: CheckedObject): void {
   const queuing = response.get('queuing');
   response.requireText('type');
   response.requireOneOf('type', ['Queue', 'Reject']);
-  if (response.text('type') === 'Reject' && queuing) {
-    response.forbidden('queuing', 'must be nil if limited.limitResponse.type is not Limited');
+  if (response.text('type') !== 'Queue') {
+    if (queuing) response.forbidden('queuing', '');
+    return;
   }
-  if (response.text('type') !== 'Queue') return;
   if (!queuing) {
-    response.required('queuing', 'must not be empty if limited.limitResponse.type is Limited');
+    response.required('queuing');
     return;
   }
   const number = (field: string) => queuing.number(field) ?? 0;

@@ -1,3 +1,4 @@
+import { hasFormat } from '../../../api/formats.ts';
 import { isSet, listIn, objectIn, objectsIn, textIn } from '../../../util/json-value.ts';
 import { nameProblems } from '../../../api/object-names.ts';
 import type { CheckedObject } from '../../objects/checked-object.ts';
@@ -102,11 +103,10 @@ function validateIngress(ingress: CheckedObject, previous: StoredObject | undefi
   }
   for (const rule of rules) {
     const host = rule.text('host');
-    if (/^[\d.]+$/.test(host)) {
+    if (hasFormat('ipv4', host) || hasFormat('ipv6', host)) {
       rule.invalid('host', 'must be a DNS name, not an IP address');
-    } else if (host !== '') {
-      rule.problems('host', hostProblems(host));
     }
+    if (host !== '') rule.problems('host', hostProblems(host));
     const http = rule.get('http');
     if (!http) continue;
     const paths = http.items('paths');

@@ -25,8 +25,8 @@ export function validateTemplate(
     const labels = template.in('metadata').get('labels')?.value ?? null;
     template.invalid('metadata.labels', NO_MATCH, labels);
   }
-  // As upstream, a StatefulSet whose selector is no selector is not looked at further.
-  if (!isUsable && kind === 'StatefulSet') return;
+  // As upstream, which validates the template of other kinds with its selector.
+  if (!isUsable && kind !== 'DaemonSet') return;
   validatePodTemplate(template);
   const podSpec = template.in('spec');
   podSpec.requireOneOf('restartPolicy', ['Always']);
