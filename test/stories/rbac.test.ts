@@ -42,6 +42,7 @@ import {
 } from '../support/roles.ts';
 import type { Manifest, PolicyRule } from '../support/roles.ts';
 import { Simulation } from '../support/simulation.ts';
+import { until } from '../support/until.ts';
 import { TlsCluster } from '../support/tls-cluster.ts';
 import type { TestCluster } from '../support/test-cluster.ts';
 import { CONTROLLERS, PROGRAM } from '../support/own-program.ts';
@@ -534,10 +535,12 @@ describe('The installed roles', { skip: process.env['CONTROL_PLANE'] === 'embedd
             namespace: undefined,
           }));
           const connection = await withToken(plane)(grants, system);
-          const asks = createOwned(
-            connection.client((handler) => handler),
-            child,
-            owner,
+          const granted = connection.client((handler) => handler);
+          const asks = until('the authorizer knows the role', () =>
+            createOwned(granted, child, owner).catch((error: unknown) => {
+              if (/ cannot create resource /.test(String(error))) return undefined;
+              throw error;
+            }),
           );
           try {
             if (isGranted) await asks;
