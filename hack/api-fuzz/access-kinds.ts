@@ -1,5 +1,7 @@
 /** Users with permissions of each form, and the kinds that ask for permissions, grant them and are checked for escalation. */
-import type { Field, FuzzKind } from './kinds.ts';
+import type { Field } from './fields.ts';
+import { under } from './fields.ts';
+import type { FuzzKind } from './kinds.ts';
 import type { Json } from './requests.ts';
 
 const RBAC = 'rbac.authorization.k8s.io';
@@ -177,10 +179,7 @@ const SUBJECT_FIELDS: readonly Field[] = [
   ['spec.extra', { a: ['b'] }, { a: [] }, { A: 'x' }],
   ['spec.uid', 'x', 5],
 ];
-const REVIEW: Partial<FuzzKind> & Pick<FuzzKind, 'apiVersion' | 'isCreateOnly'> = {
-  apiVersion: 'authorization.k8s.io/v1',
-  isCreateOnly: true,
-};
+const REVIEW = { apiVersion: 'authorization.k8s.io/v1', isCreateOnly: true };
 const resourceAttributes = { verb: 'get', resource: 'pods' };
 
 export const ACCESS_KINDS: readonly FuzzKind[] = [
@@ -277,9 +276,3 @@ export const ACCESS_KINDS: readonly FuzzKind[] = [
     users: AUTHORS,
   },
 ];
-
-function under(prefix: string, fields: readonly Field[]): Field[] {
-  const result: Field[] = [];
-  for (const [path, ...values] of fields) result.push([`${prefix}.${path}`, ...values]);
-  return result;
-}

@@ -39,10 +39,10 @@ function kindOf(sample: Sample): FuzzKind {
     resource: plural,
     base,
     fields: [],
-    change: (random, part) => {
-      if (random() < 0.15) return undefined;
-      const isStatus = part === '/status' && status !== undefined && random() < 0.7;
-      return new SchemaValues(random).change(isStatus ? { properties: { status } } : schema, base);
+    change: (choices, part) => {
+      if (choices.chance(0.15)) return undefined;
+      const isStatus = part === '/status' && status !== undefined && choices.chance(0.7);
+      return new SchemaValues(choices).change(isStatus ? { properties: { status } } : schema, base);
     },
     isClusterScoped: cluster,
     isDryRun,

@@ -1,4 +1,5 @@
 /** Generates schemas of CRDs with rules in CEL, for the types, costs and messages of the compiler. */
+import type { Choices } from './choices.ts';
 import type { Json } from './requests.ts';
 
 type Type = 'bool' | 'int' | 'string' | 'list' | 'map' | 'time' | 'optional';
@@ -174,61 +175,60 @@ const TEMPLATES: Readonly<Record<Type, readonly string[]>> = {
 };
 
 /** Returns a schema with one to three rules, some of which are about the old object. */
-export function schemaWithRules(random: () => number): Json {
-  const below = (limit: number) => Math.floor(random() * limit);
-  const one = <T>(values: readonly T[]): T => values[below(values.length)] as T;
+export function schemaWithRules(choices: Choices): Json {
   const expression = (type: Type, depth: number): string => {
     const all = TEMPLATES[type];
-    const template = depth > 0 ? one(all) : (all.find((text) => !/\{\w+\}/.test(text)) ?? '""');
+    const template =
+      depth > 0 ? choices.one(all) : (all.find((text) => !/\{\w+\}/.test(text)) ?? '""');
     return template.replace(/\{(bool|int|string|list|map|time|optional)\}/g, (_, inner: Type) => {
       const text = expression(inner, depth - 1);
       return /^[\w.]+$|^"\w*"$|\)$/.test(text) ? text : `(${text})`;
     });
   };
   const rule = () => {
-    const text = expression('bool', 1 + below(3));
-    const isTransition = random() < 0.2;
+    const text = expression('bool', 1 + choices.below(3));
+    const isTransition = choices.chance(0.2);
     return {
       rule: isTransition ? text.replace('self.', 'oldSelf.') : text,
-      ...(random() < 0.15 && { messageExpression: expression('string', 2) }),
-      ...(random() < 0.1 && { optionalOldSelf: random() < 0.8 }),
+      ...(choices.chance(0.15) && { messageExpression: expression('string', 2) }),
+      ...(choices.chance(0.1) && { optionalOldSelf: choices.chance(0.8) }),
     };
   };
   const text = (more: object = {}) => ({ type: 'string', ...more });
-  const bound = (more: object) => (random() < 0.5 ? more : {});
+  const bound = (more: object) => (choices.chance(0.5) ? more : {});
   return {
     type: 'object',
     properties: {
       flag: { type: 'boolean' },
       count: { type: 'integer' },
-      text: text(bound({ maxLength: one([1, 10, 253, 10_000]) })),
-      any: text(one([{}, { maxLength: 5 }, { format: 'uuid' }, { enum: ['a', 'abc'] }])),
+      text: text(bound({ maxLength: choices.one([1, 10, 253, 10_000]) })),
+      any: text(choices.one([{}, { maxLength: 5 }, { format: 'uuid' }, { enum: ['a', 'abc'] }])),
       option: text(),
       when: text({ format: 'date-time' }),
       list: {
         type: 'array',
         items: text(bound({ maxLength: 20 })),
-        ...bound({ maxItems: one([2, 100]) }),
+        ...bound({ maxItems: choices.one([2, 100]) }),
       },
       names: { type: 'array', items: text(), maxItems: 5 },
       map: {
         type: 'object',
         additionalProperties: { type: 'integer' },
-        ...bound({ maxProperties: one([3, 64]) }),
+        ...bound({ maxProperties: choices.one([3, 64]) }),
       },
       parts: {
         type: 'array',
-        ...bound({ maxItems: one([3, 50]) }),
+        ...bound({ maxItems: choices.one([3, 50]) }),
         items: {
           type: 'object',
           required: ['name'],
           properties: { name: text(bound({ maxLength: 63 })), value: { type: 'integer' } },
-          ...(random() < 0.3 && {
+          ...(choices.chance(0.3) && {
             'x-kubernetes-validations': [{ rule: `self.name != ${expression('string', 0)}` }],
           }),
         },
       },
     },
-    'x-kubernetes-validations': Array.from({ length: 1 + below(3) }, rule),
+    'x-kubernetes-validations': Array.from({ length: 1 + choices.below(3) }, rule),
   };
 }

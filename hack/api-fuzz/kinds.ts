@@ -1,13 +1,13 @@
 import { ACCESS_KINDS } from './access-kinds.ts';
 import { schemaWithRules } from './cel-rules.ts';
 import { CONVERSION, GADGET_CRD, GROUP, SCHEMAS, THINGS, VERSIONS, version } from './crds.ts';
+import type { Choices } from './choices.ts';
+import type { Field } from './fields.ts';
+import { under } from './fields.ts';
 import { MORE_KINDS } from './more-kinds.ts';
 import type { Json } from './requests.ts';
 import type { Change } from './schema-values.ts';
 import { formattedTexts } from './texts.ts';
-
-/** A field, and values of it: valid ones first, then invalid ones. `undefined` removes the field. */
-export type Field = readonly [path: string, ...values: readonly Json[]];
 
 export interface FuzzKind {
   readonly apiVersion: string;
@@ -16,7 +16,7 @@ export interface FuzzKind {
   readonly base: Json;
   readonly fields: readonly Field[];
   /** Returns a generated change of an object or of its subresource `part`, or undefined for one of `fields`. */
-  readonly change?: (random: () => number, part: string) => Change | undefined;
+  readonly change?: (choices: Choices, part: string) => Change | undefined;
   readonly subresources?: readonly ('status' | 'scale')[];
   readonly selectors?: readonly string[];
   /** Other versions of the kind that are served, or not. */
@@ -175,9 +175,6 @@ const POD_SPEC: readonly Field[] = [
   ['hostNetwork', true, false],
   ['securityContext', { runAsUser: 5 }, { runAsUser: -1 }, {}],
 ];
-
-const under = (prefix: string, fields: readonly Field[]): Field[] =>
-  fields.map(([path, ...values]) => [`${prefix}.${path}`, ...values]);
 
 const TEMPLATE = {
   metadata: { labels: { a: 'x' } },
@@ -344,8 +341,8 @@ export const KINDS: readonly FuzzKind[] = [
     kind: 'Widget',
     resource: 'widgets',
     base: { spec: { color: 'red' } },
-    change: (random) =>
-      random() < 0.2 ? [['spec', 'formats'], formattedTexts(random)] : undefined,
+    change: (choices) =>
+      choices.chance(0.2) ? [['spec', 'formats'], formattedTexts(choices)] : undefined,
     fields: [
       ['spec.color', 'blue', 'a', '', 'RED', undefined, 5, LONG],
       ['spec.size', 2, 10, undefined, -1, 11, 'x', 1.5, null],
@@ -397,9 +394,9 @@ export const KINDS: readonly FuzzKind[] = [
     isClusterScoped: true,
     isDryRun: true,
     base: { spec: THINGS },
-    change: (random) => {
-      if (random() < 0.7) return undefined;
-      const openAPIV3Schema = schemaWithRules(random);
+    change: (choices) => {
+      if (choices.chance(0.7)) return undefined;
+      const openAPIV3Schema = schemaWithRules(choices);
       return [['spec', 'versions'], [version('v1', { schema: { openAPIV3Schema } })]];
     },
     fields: [

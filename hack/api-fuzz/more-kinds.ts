@@ -1,5 +1,6 @@
 /** Built-in kinds whose status, times, quantities and addresses are validated. */
-import type { Field, FuzzKind } from './kinds.ts';
+import type { Field } from './fields.ts';
+import type { FuzzKind } from './kinds.ts';
 import type { Json } from './requests.ts';
 
 const TIMES: readonly Json[] = [

@@ -2,7 +2,9 @@
 import { stringify } from 'yaml';
 import { USERS } from './access-kinds.ts';
 import { BUILTIN_FUZZ_KINDS } from './builtin-kinds.ts';
-import type { Field, FuzzKind } from './kinds.ts';
+import { Choices } from './choices.ts';
+import type { Field } from './fields.ts';
+import type { FuzzKind } from './kinds.ts';
 import { KINDS, METADATA } from './kinds.ts';
 import type { Change } from './schema-values.ts';
 
@@ -39,64 +41,61 @@ const ACCEPTED = [
   YAML,
 ];
 
-/** Returns random numbers in [0, 1) that follow from the seed. */
-export function randomFrom(seed: number): () => number {
-  let state = seed | 0;
-  return () => {
-    state = (state + 0x6d_2b_79_f5) | 0;
-    let mixed = Math.imul(state ^ (state >>> 15), 1 | state);
-    mixed ^= mixed + Math.imul(mixed ^ (mixed >>> 7), 61 | mixed);
-    return ((mixed ^ (mixed >>> 14)) >>> 0) / 2 ** 32;
-  };
-}
-
 /** Returns a sequence of `count` requests in one namespace. Most are about one kind and three names. */
 export function sequence(seed: number, count: number): FuzzRequest[] {
-  return new Generator(randomFrom(seed)).sequence(count);
+  return new Generator(new Choices(seed)).sequence(count);
 }
 
 class Generator {
-  readonly #random: () => number;
+  readonly #choices: Choices;
 
-  constructor(random: () => number) {
-    this.#random = random;
+  constructor(choices: Choices) {
+    this.#choices = choices;
   }
 
   sequence(count: number): FuzzRequest[] {
-    const all = this.#chance(0.5) ? KINDS : BUILTIN_FUZZ_KINDS;
-    const kinds = [this.#one(all), this.#one(all)];
-    return Array.from({ length: count }, () => this.#request(this.#one(kinds)));
+    const all = this.#choices.chance(0.5) ? KINDS : BUILTIN_FUZZ_KINDS;
+    const kinds = [this.#choices.one(all), this.#choices.one(all)];
+    return Array.from({ length: count }, () => this.#request(this.#choices.one(kinds)));
   }
 
   #request(kind: FuzzKind): FuzzRequest {
     const place = kind.isClusterScoped ? '' : '/namespaces/$ns';
     const root = kind.apiVersion.includes('/') ? '/apis/' : '/api/';
     const [version = kind.apiVersion] =
-      kind.otherVersions && this.#chance(0.5) ? [this.#one(kind.otherVersions)] : [];
+      kind.otherVersions && this.#choices.chance(0.5)
+        ? [this.#choices.one(kind.otherVersions)]
+        : [];
     const known = `${root}${kind.apiVersion}${place}/${kind.resource}`;
     const list = `${root}${version}${place}/${kind.resource}`;
     const request = this.#requestOf({ ...kind, apiVersion: version }, list);
-    const yaml = request.type === undefined && request.body !== undefined && this.#chance(0.05);
+    const yaml =
+      request.type === undefined && request.body !== undefined && this.#choices.chance(0.05);
     return {
       ...request,
       path: kind.isDryRun ? dryRun(request.path) : request.path,
       // Versions of one object share their resourceVersion.
       subject: request.subject.replace(list, known),
       ...(yaml && { type: YAML, body: stringify(request.body) }),
-      ...(this.#chance(kind.users ? 0.5 : 0.06) && { user: this.#one(kind.users ?? USERS) }),
-      ...(this.#chance(kind.isCreateOnly ? 0 : 0.1) && {
-        accept: this.#one(ACCEPTED),
-        ...(request.watched !== undefined && { accept: this.#one(ACCEPTED.slice(0, 2)) }),
+      ...(this.#choices.chance(kind.users ? 0.5 : 0.06) && {
+        user: this.#choices.one(kind.users ?? USERS),
+      }),
+      ...(this.#choices.chance(kind.isCreateOnly ? 0 : 0.1) && {
+        accept: this.#choices.one(ACCEPTED),
+        ...(request.watched !== undefined && { accept: this.#choices.one(ACCEPTED.slice(0, 2)) }),
       }),
     };
   }
 
   #requestOf(kind: FuzzKind, list: string): FuzzRequest {
-    const name = this.#one(kind.names ?? ['a', 'a', 'a', 'b', 'c']);
+    const name = this.#choices.one(kind.names ?? ['a', 'a', 'a', 'b', 'c']);
     const subject = `${list}/${name}`;
-    const part = this.#chance(0.25) && kind.subresources ? `/${this.#one(kind.subresources)}` : '';
+    const part =
+      this.#choices.chance(0.25) && kind.subresources
+        ? `/${this.#choices.one(kind.subresources)}`
+        : '';
     const path = `${subject}${part}`;
-    const roll = this.#random();
+    const roll = this.#choices.number();
     if (roll < 0.25 || kind.isCreateOnly) return this.#create(kind, list, name);
     if (roll < 0.4) return this.#update(kind, path, subject, name, part);
     if (roll < 0.7) return this.#patch(kind, path, subject, name, part);
@@ -109,9 +108,9 @@ class Generator {
 
   #create(kind: FuzzKind, list: string, name: string): FuzzRequest {
     const body = this.#object(kind, name, '');
-    if (this.#chance(0.05)) {
+    if (this.#choices.chance(0.05)) {
       delete body.metadata?.name;
-      body.metadata = { ...body.metadata, generateName: `made${this.#below(1000)}-` };
+      body.metadata = { ...body.metadata, generateName: `made${this.#choices.below(1000)}-` };
     }
     return {
       method: 'POST',
@@ -123,16 +122,16 @@ class Generator {
 
   #update(kind: FuzzKind, path: string, subject: string, name: string, part: string): FuzzRequest {
     const body = this.#object(kind, name, part);
-    if (this.#chance(0.6)) body.metadata = { ...body.metadata, resourceVersion: '$rv' };
+    if (this.#choices.chance(0.6)) body.metadata = { ...body.metadata, resourceVersion: '$rv' };
     return { method: 'PUT', path: `${path}${this.#writeQuery()}`, subject, body };
   }
 
   #patch(kind: FuzzKind, path: string, subject: string, name: string, part: string): FuzzRequest {
-    const type = this.#one(['merge', 'json', 'strategic', 'apply', 'apply']);
+    const type = this.#choices.one(['merge', 'json', 'strategic', 'apply', 'apply']);
     const patch = { method: 'PATCH' as const, subject };
     if (type === 'apply') {
-      const manager = this.#one(['m1', 'm2', 'm3']);
-      const force = this.#chance(0.4) ? '&force=true' : '';
+      const manager = this.#choices.one(['m1', 'm2', 'm3']);
+      const force = this.#choices.chance(0.4) ? '&force=true' : '';
       const body = this.#object(kind, name, part);
       return {
         ...patch,
@@ -142,7 +141,9 @@ class Generator {
       };
     }
     if (type === 'json') {
-      const body = Array.from({ length: 1 + this.#below(3) }, () => this.#operation(kind, part));
+      const body = Array.from({ length: 1 + this.#choices.below(3) }, () =>
+        this.#operation(kind, part),
+      );
       return {
         ...patch,
         path: `${path}${this.#writeQuery()}`,
@@ -151,7 +152,7 @@ class Generator {
       };
     }
     const body: Json = {};
-    this.#mutate(body, kind, part, 1 + this.#below(2), null);
+    this.#mutate(body, kind, part, 1 + this.#choices.below(2), null);
     return {
       ...patch,
       path: `${path}${this.#writeQuery()}`,
@@ -163,16 +164,20 @@ class Generator {
   #operation(kind: FuzzKind, part: string): Json {
     const [field, value] = this.#change(kind, part);
     const path = `/${field.map((name) => name.replaceAll('/', '~1')).join('/')}`;
-    const op = this.#one(['add', 'add', 'replace', 'replace', 'remove', 'test', 'copy']);
+    const op = this.#choices.one(['add', 'add', 'replace', 'replace', 'remove', 'test', 'copy']);
     if (op === 'remove') return { op, path };
     if (op === 'copy')
-      return { op, from: '/metadata/labels', path: this.#one(['/metadata/annotations', path]) };
+      return {
+        op,
+        from: '/metadata/labels',
+        path: this.#choices.one(['/metadata/annotations', path]),
+      };
     return { op, path, value: value ?? null };
   }
 
   #delete(kind: FuzzKind, list: string, subject: string): FuzzRequest {
-    if (!kind.isClusterScoped && this.#chance(0.1)) {
-      const query = this.#one([
+    if (!kind.isClusterScoped && this.#choices.chance(0.1)) {
+      const query = this.#choices.one([
         '',
         '?labelSelector=a%3Dx',
         '?limit=1',
@@ -181,7 +186,7 @@ class Generator {
       ]);
       return { method: 'DELETE', path: `${list}${query}`, subject: list };
     }
-    const query = this.#one([
+    const query = this.#choices.one([
       '',
       '',
       '?propagationPolicy=Foreground',
@@ -192,7 +197,7 @@ class Generator {
       '?orphanDependents=true',
       '?uid=x',
     ]);
-    const body = this.#one<Json>([
+    const body = this.#choices.one<Json>([
       undefined,
       undefined,
       {},
@@ -218,32 +223,36 @@ class Generator {
 
   #list(kind: FuzzKind, list: string): FuzzRequest {
     const query = this.#selection(kind);
-    if (this.#chance(0.3)) query.set('limit', this.#one(['1', '2', '0', '-1', 'x']));
-    if (this.#chance(0.2)) query.set('continue', this.#one(['$continue', '$continue', 'x']));
-    if (this.#chance(0.2)) query.set('resourceVersion', this.#one(['0', 'x']));
-    if (this.#chance(0.1))
-      query.set('resourceVersionMatch', this.#one(['NotOlderThan', 'Exact', 'x']));
+    if (this.#choices.chance(0.3))
+      query.set('limit', this.#choices.one(['1', '2', '0', '-1', 'x']));
+    if (this.#choices.chance(0.2))
+      query.set('continue', this.#choices.one(['$continue', '$continue', 'x']));
+    if (this.#choices.chance(0.2)) query.set('resourceVersion', this.#choices.one(['0', 'x']));
+    if (this.#choices.chance(0.1))
+      query.set('resourceVersionMatch', this.#choices.one(['NotOlderThan', 'Exact', 'x']));
     return { method: 'GET', path: `${list}?${query.toString()}`, subject: list };
   }
 
   /** A watch from now, from a known resourceVersion or with the existing objects, by each kind of path. */
   #watch(kind: FuzzKind, list: string, name: string): FuzzRequest {
     const query = this.#selection(kind);
-    if (this.#chance(0.7))
-      query.set('resourceVersion', this.#one(['$rv', '$rv', '$rv', '$rv', '0', 'x', '']));
-    if (this.#chance(0.4))
-      query.set('allowWatchBookmarks', this.#one(['true', 'true', 'true', 'false', 'x']));
-    if (this.#chance(0.3)) {
-      query.set('sendInitialEvents', this.#one(['true', 'true', 'true', 'false', 'x']));
+    if (this.#choices.chance(0.7))
+      query.set('resourceVersion', this.#choices.one(['$rv', '$rv', '$rv', '$rv', '0', 'x', '']));
+    if (this.#choices.chance(0.4))
+      query.set('allowWatchBookmarks', this.#choices.one(['true', 'true', 'true', 'false', 'x']));
+    if (this.#choices.chance(0.3)) {
+      query.set('sendInitialEvents', this.#choices.one(['true', 'true', 'true', 'false', 'x']));
       query.set('resourceVersionMatch', 'NotOlderThan');
     }
-    if (this.#chance(0.03)) query.set('resourceVersionMatch', this.#one(['Exact', 'x', '']));
-    if (this.#chance(0.1)) query.set('timeoutSeconds', this.#one(['1', '600', '0', '-1', 'x']));
-    if (this.#chance(0.03)) query.set('limit', '1');
-    if (this.#chance(0.03)) query.set('continue', 'x');
+    if (this.#choices.chance(0.03))
+      query.set('resourceVersionMatch', this.#choices.one(['Exact', 'x', '']));
+    if (this.#choices.chance(0.1))
+      query.set('timeoutSeconds', this.#choices.one(['1', '600', '0', '-1', 'x']));
+    if (this.#choices.chance(0.03)) query.set('limit', '1');
+    if (this.#choices.chance(0.03)) query.set('continue', 'x');
     const parts = list.split('/');
     const legacy = [...parts.slice(0, -3), 'watch', ...parts.slice(-3)].join('/');
-    const path = this.#one([
+    const path = this.#choices.one([
       list,
       list,
       list,
@@ -252,22 +261,34 @@ class Generator {
       legacy,
       `${legacy}/${name}`,
     ]);
-    if (!path.includes('/watch/')) query.set('watch', this.#one(['true', 'true', 'true', '1', '']));
-    const subject = this.#one([list, `${list}/${name}`]);
+    if (!path.includes('/watch/'))
+      query.set('watch', this.#choices.one(['true', 'true', 'true', '1', '']));
+    const subject = this.#choices.one([list, `${list}/${name}`]);
     return { method: 'GET', path: `${path}?${query.toString()}`, subject, watched: list };
   }
 
   #selection({ selectors = [] }: FuzzKind): URLSearchParams {
     const query = new URLSearchParams();
-    if (this.#chance(0.3))
+    if (this.#choices.chance(0.3))
       query.set(
         'labelSelector',
-        this.#one(['a=x', 'a', '!a', 'a in (x, y)', 'a!=x', 'a,b', 'a=', 'a in x', 'a>x', 'a=x,']),
+        this.#choices.one([
+          'a=x',
+          'a',
+          '!a',
+          'a in (x, y)',
+          'a!=x',
+          'a,b',
+          'a=',
+          'a in x',
+          'a>x',
+          'a=x,',
+        ]),
       );
-    if (this.#chance(0.3))
+    if (this.#choices.chance(0.3))
       query.set(
         'fieldSelector',
-        this.#one([
+        this.#choices.one([
           'metadata.name=a',
           'metadata.name!=a',
           'metadata.namespace=$ns',
@@ -287,13 +308,13 @@ class Generator {
         apiVersion: 'autoscaling/v1',
         kind: 'Scale',
         metadata: { name, namespace: '$ns' },
-        spec: { replicas: this.#one<Json>([0, 1, 2, 3, -1, 'x', undefined]) },
+        spec: { replicas: this.#choices.one<Json>([0, 1, 2, 3, -1, 'x', undefined]) },
       };
-      if (this.#chance(0.3)) this.#mutate(scale, { ...kind, fields: [] }, '', 1);
+      if (this.#choices.chance(0.3)) this.#mutate(scale, { ...kind, fields: [] }, '', 1);
       return scale;
     }
     const object = { apiVersion, kind: kind.kind, metadata: { name }, ...structuredClone(base) };
-    this.#mutate(object, kind, part, this.#below(4));
+    this.#mutate(object, kind, part, this.#choices.below(4));
     return object;
   }
 
@@ -305,11 +326,11 @@ class Generator {
   }
 
   #change(kind: FuzzKind, part: string): Change {
-    const generated = kind.change?.(this.#random, part);
+    const generated = kind.change?.(this.#choices, part);
     if (generated) return generated;
     const { isClusterScoped, isDryRun } = kind;
     const fields = this.#fieldsOf(kind, part);
-    const [field, ...values] = this.#one(
+    const [field, ...values] = this.#choices.one(
       // The names of cluster-scoped objects are those of one sequence.
       isClusterScoped && !isDryRun ? fields.filter(([path]) => path !== 'metadata.name') : fields,
     );
@@ -318,18 +339,18 @@ class Generator {
 
   #fieldsOf({ fields }: FuzzKind, part: string): readonly Field[] {
     const status = fields.filter(([path]) => path === 'status');
-    if (part === '/status' && this.#chance(0.7) && status.length > 0) return status;
-    return this.#chance(0.25) || fields.length === 0 ? METADATA : fields;
+    if (part === '/status' && this.#choices.chance(0.7) && status.length > 0) return status;
+    return this.#choices.chance(0.25) || fields.length === 0 ? METADATA : fields;
   }
 
   /** Prefers the first values, which are valid. */
   #value(values: readonly Json[]): Json {
-    return structuredClone(values[Math.floor(this.#random() ** 1.7 * values.length)]);
+    return structuredClone(values[Math.floor(this.#choices.number() ** 1.7 * values.length)]);
   }
 
   #writeQuery(): string {
-    if (this.#chance(0.7)) return '';
-    return this.#one([
+    if (this.#choices.chance(0.7)) return '';
+    return this.#choices.one([
       '?fieldManager=m1',
       '?fieldValidation=Strict',
       '?fieldValidation=Ignore',
@@ -339,18 +360,6 @@ class Generator {
       '?fieldValidation=x',
       '?force=true',
     ]);
-  }
-
-  #one<T>(values: readonly T[]): T {
-    return values[this.#below(values.length)] as T;
-  }
-
-  #below(limit: number): number {
-    return Math.floor(this.#random() * limit);
-  }
-
-  #chance(probability: number): boolean {
-    return this.#random() < probability;
   }
 }
 

@@ -1,6 +1,7 @@
 /** Generates values of fields from the schemas of built-in kinds: valid ones, limits, and values of other types. */
 import { MICRO_TIME, QUANTITY, TIME } from '../../src/api/formats.ts';
 import type { JsonSchema } from '../../src/api/json-schema.ts';
+import type { Choices } from './choices.ts';
 import type { Json } from './requests.ts';
 import { changedText } from './texts.ts';
 
@@ -100,10 +101,10 @@ const OTHERS: readonly Json[] = [
 const DEPTH = 5;
 
 export class SchemaValues {
-  readonly #random: () => number;
+  readonly #choices: Choices;
 
-  constructor(random: () => number) {
-    this.#random = random;
+  constructor(choices: Choices) {
+    this.#choices = choices;
   }
 
   /** Returns a change of a field of `object`; more than half of the fields are near those that it has. */
@@ -113,9 +114,11 @@ export class SchemaValues {
     let current = object;
     for (;;) {
       const members = membersOf(node);
-      if (members.length === 0 || (path.length > 1 && this.#chance(0.2))) break;
+      if (members.length === 0 || (path.length > 1 && this.#choices.chance(0.2))) break;
       const known = members.filter(([name]) => current?.[name] !== undefined);
-      const [name, member] = this.#one(known.length > 0 && this.#chance(0.6) ? known : members);
+      const [name, member] = this.#choices.one(
+        known.length > 0 && this.#choices.chance(0.6) ? known : members,
+      );
       path.push(name);
       node = member;
       current = current?.[name];
@@ -124,29 +127,29 @@ export class SchemaValues {
   }
 
   #value(schema: JsonSchema, depth: number): Json {
-    const roll = this.#random();
+    const roll = this.#choices.number();
     const valid = this.#valid(schema, depth);
-    if (roll < 0.1 && typeof valid === 'string') return changedText(valid, this.#random);
+    if (roll < 0.1 && typeof valid === 'string') return changedText(valid, this.#choices);
     if (roll < 0.65) return valid;
-    return roll < 0.85 ? this.#limit(schema, depth) : structuredClone(this.#one(OTHERS));
+    return roll < 0.85 ? this.#limit(schema, depth) : structuredClone(this.#choices.one(OTHERS));
   }
 
   #valid(schema: JsonSchema, depth: number): Json {
-    if (schema.enum) return this.#one(schema.enum);
-    if (isQuantity(schema)) return this.#one(QUANTITIES);
-    if (schema.format === 'int-or-string') return this.#one<Json>([80, 'http', '50%', 0]);
+    if (schema.enum) return this.#choices.one(schema.enum);
+    if (isQuantity(schema)) return this.#choices.one(QUANTITIES);
+    if (schema.format === 'int-or-string') return this.#choices.one<Json>([80, 'http', '50%', 0]);
     switch (schema.type) {
       case 'string':
-        if (isTime(schema)) return this.#one(TIMES);
-        return schema.format === 'byte' ? 'YQ==' : this.#one(TEXTS);
+        if (isTime(schema)) return this.#choices.one(TIMES);
+        return schema.format === 'byte' ? 'YQ==' : this.#choices.one(TEXTS);
       case 'integer':
       case 'number':
-        return this.#one(INTEGERS);
+        return this.#choices.one(INTEGERS);
       case 'boolean':
-        return this.#chance(0.5);
+        return this.#choices.chance(0.5);
       case 'array': {
         const { items = {} } = schema;
-        const count = depth > 0 ? 1 + this.#below(2) : 0;
+        const count = depth > 0 ? 1 + this.#choices.below(2) : 0;
         return Array.from({ length: count }, () => this.#valid(items, depth - 1));
       }
       case 'object':
@@ -162,33 +165,44 @@ export class SchemaValues {
     const { required = [], properties } = schema;
     const chance = depth > 0 ? 0.2 : 0;
     const wanted = membersOf(schema).filter(
-      ([name]) => required.includes(name) || this.#chance(properties ? chance : 0.6),
+      ([name]) => required.includes(name) || this.#choices.chance(properties ? chance : 0.6),
     );
     return Object.fromEntries(
       wanted.map(([name, member]) => [
         name,
-        this.#chance(0.92) ? this.#valid(member, depth - 1) : this.#limit(member, depth - 1),
+        this.#choices.chance(0.92)
+          ? this.#valid(member, depth - 1)
+          : this.#limit(member, depth - 1),
       ]),
     );
   }
 
   #limit(schema: JsonSchema, depth: number): Json {
-    if (isQuantity(schema)) return this.#one(QUANTITY_LIMITS);
+    if (isQuantity(schema)) return this.#choices.one(QUANTITY_LIMITS);
     if (schema.format === 'int-or-string')
-      return this.#one<Json>(['', '101%', '-1%', -1, 65_536, 2 ** 31, 'a_b', 'x'.repeat(16)]);
+      return this.#choices.one<Json>([
+        '',
+        '101%',
+        '-1%',
+        -1,
+        65_536,
+        2 ** 31,
+        'a_b',
+        'x'.repeat(16),
+      ]);
     switch (schema.type) {
       case 'string':
-        if (isTime(schema)) return this.#one(TIME_LIMITS);
-        return this.#one(schema.format === 'byte' ? ['', 'YQ', '!'] : TEXT_LIMITS);
+        if (isTime(schema)) return this.#choices.one(TIME_LIMITS);
+        return this.#choices.one(schema.format === 'byte' ? ['', 'YQ', '!'] : TEXT_LIMITS);
       case 'integer':
       case 'number':
-        return this.#one(INTEGER_LIMITS);
+        return this.#choices.one(INTEGER_LIMITS);
       case 'array': {
         const item = this.#valid(schema.items ?? {}, depth - 1);
-        return this.#one<Json>([[], [null], [item, item], null]);
+        return this.#choices.one<Json>([[], [null], [item, item], null]);
       }
       case 'object':
-        return this.#one<Json>([
+        return this.#choices.one<Json>([
           {},
           null,
           { unknown: 1 },
@@ -199,18 +213,6 @@ export class SchemaValues {
       default:
         return null;
     }
-  }
-
-  #one<T>(values: readonly T[]): T {
-    return values[this.#below(values.length)] as T;
-  }
-
-  #below(limit: number): number {
-    return Math.floor(this.#random() * limit);
-  }
-
-  #chance(probability: number): boolean {
-    return this.#random() < probability;
   }
 }
 

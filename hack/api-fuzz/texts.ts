@@ -1,4 +1,5 @@
 /** Generates texts of each format, most of them one or two characters away from valid ones. */
+import type { Choices } from './choices.ts';
 import type { Json } from './requests.ts';
 
 /** Valid texts by the formats of custom resources. */
@@ -40,13 +41,10 @@ export const FORMATS_SCHEMA: Json = {
 };
 
 /** Returns texts of some formats. */
-export function formattedTexts(random: () => number): Json {
-  const entries = Object.entries(FORMATS).filter(() => random() < 0.2);
+export function formattedTexts(choices: Choices): Json {
+  const entries = Object.entries(FORMATS).filter(() => choices.chance(0.2));
   return Object.fromEntries(
-    entries.map(([format, texts]) => {
-      const text = texts[Math.floor(random() * texts.length)] ?? '';
-      return [format, changedText(text, random)];
-    }),
+    entries.map(([format, texts]) => [format, changedText(choices.one(texts), choices)]),
   );
 }
 
@@ -61,13 +59,12 @@ const INSERTED: readonly string[] = [
 ];
 
 /** Returns a text with up to two characters that are removed, repeated, inserted, swapped or in another case. */
-export function changedText(text: string, random: () => number): string {
+export function changedText(text: string, choices: Choices): string {
   const characters = Array.from(text);
-  const below = (limit: number) => Math.floor(random() * limit);
-  for (let count = below(3); count > 0; count--) {
-    const at = below(characters.length + 1);
+  for (let count = choices.below(3); count > 0; count--) {
+    const at = choices.below(characters.length + 1);
     const character = characters[at] ?? '';
-    const inserted = INSERTED[below(INSERTED.length)] ?? '';
+    const inserted = choices.one(INSERTED);
     const isUpper = character === character.toUpperCase();
     const changes: readonly (readonly string[])[] = [
       [],
@@ -77,7 +74,7 @@ export function changedText(text: string, random: () => number): string {
       [character, inserted],
       [isUpper ? character.toLowerCase() : character.toUpperCase()],
     ];
-    characters.splice(at, 1, ...(changes[below(changes.length)] ?? []));
+    characters.splice(at, 1, ...choices.one(changes));
   }
   return characters.join('');
 }
