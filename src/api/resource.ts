@@ -30,6 +30,14 @@ export function apiGroupOf(apiVersion: string): string {
   return apiVersion.slice(0, Math.max(0, apiVersion.indexOf('/')));
 }
 
+/** Returns the group and the version of an apiVersion; undefined if it has more than two parts. */
+export function parseGroupVersion(
+  apiVersion: string,
+): Pick<Resource, 'group' | 'version'> | undefined {
+  const [version = '', group = '', ...others] = apiVersion.split('/').reverse();
+  return others.length > 0 ? undefined : { group, version };
+}
+
 /** Returns the name in kubectl and in messages of the server: `pods` or `counts.demo.mark8s.io`. */
 export function groupResourceOf(resource: Pick<Resource, 'group' | 'plural'>): string {
   return resource.group ? `${resource.plural}.${resource.group}` : resource.plural;

@@ -14,7 +14,7 @@ const PRINT_WIDTH = 100;
 export function withImports(text: string, imports: readonly NamedImport[]): string {
   let changed = text;
   for (const { from, names } of imports) {
-    const statements = [...changed.matchAll(/^import\b[^;]*;/gm)];
+    const statements = importsOf(changed);
     const missing = names.filter((name) => !statements.some(([each]) => isImportOf(each, name)));
     if (missing.length === 0) continue;
     const same = statements.find(
@@ -22,11 +22,10 @@ export function withImports(text: string, imports: readonly NamedImport[]): stri
     );
     const [, own = ''] = /\{([^}]*)\}/.exec(same?.[0] ?? '') ?? [];
     const all = [...own.split(','), ...missing].map((name) => name.trim()).filter(Boolean);
-    const last = same ?? statements.at(-1);
-    const at = (last?.index ?? 0) + (same ? 0 : (last?.[0].length ?? 0));
+    const at = same?.index ?? endOfImports(changed);
     const end = at + (same?.[0].length ?? 0);
     const added = importText(all, from);
-    const line = same ? added : last ? `\n${added}` : `${added}\n`;
+    const line = same ? added : at > 0 ? `\n${added}` : `${added}\n`;
     changed = `${changed.slice(0, at)}${line}${changed.slice(end)}`;
   }
   return changed;
@@ -62,6 +61,16 @@ export function withCalls(
   const isAlone = chain.length === 1 && rest.startsWith(';');
   const added = isAlone ? chain.join('') : chain.map((call) => `\n${indented(call)}`).join('');
   return `${text.slice(0, at)}${added}${rest.slice(own.length)}`;
+}
+
+/** Returns the place after the last import of a module. */
+export function endOfImports(text: string): number {
+  const last = importsOf(text).at(-1);
+  return last ? last.index + last[0].length : 0;
+}
+
+function importsOf(text: string): RegExpExecArray[] {
+  return [...text.matchAll(/^import\b[^;]*;/gm)];
 }
 
 function indented(text: string): string {

@@ -1,4 +1,4 @@
-import { withCalls, withImports } from './module-text.ts';
+import { endOfImports, withCalls, withImports } from './module-text.ts';
 import { placeOfControllers, rename, renamedFiles } from './scaffold.ts';
 import type { Addition } from './scaffold.ts';
 import { KUSTOMIZATION, PROGRAM, WEBHOOK_TEST, WEBHOOKS } from './template.ts';
@@ -95,7 +95,6 @@ function withWebhooksOf(text: string, module: string, { kind, constant }: Projec
     { from, names: [constant] },
   ]);
   if (isDeclared) return imported;
-  const last = [...imported.matchAll(/^import\b[^;]*;\n/gm)].at(-1);
-  const at = (last?.index ?? 0) + (last?.[0].length ?? 0);
-  return `${imported.slice(0, at)}\n${comment}const ${own} = ${value}\n${imported.slice(at)}`;
+  const at = endOfImports(imported);
+  return `${imported.slice(0, at)}\n\n${comment}const ${own} = ${value}${imported.slice(at)}`;
 }

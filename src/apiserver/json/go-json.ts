@@ -35,8 +35,14 @@ export function inspectJson(text: string, unknown: readonly string[] = []): Json
 }
 
 /** Returns Go's error for a kind without a type. */
-export function notRegistered(kind: string, apiVersion: string): string {
-  return `no kind ${goQuote(kind)} is registered for version ${goQuote(apiVersion)} in scheme "pkg/runtime/scheme.go:111"`;
+export function notRegistered(kind: unknown, apiVersion: unknown): string {
+  const [name, version] = [kind, apiVersion].map((each) => goQuote(textOrJson(each)));
+  return `no kind ${name} is registered for version ${version} in scheme "pkg/runtime/scheme.go:111"`;
+}
+
+/** Returns a text, or another value as JSON. */
+export function textOrJson(value: unknown): string {
+  return typeof value === 'string' ? value : JSON.stringify(value);
 }
 
 /** Returns Go's name of the type of a JSON value. */

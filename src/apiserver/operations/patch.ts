@@ -1,3 +1,4 @@
+import { parseGroupVersion } from '../../api/resource.ts';
 import { requireParsable } from '../strategy/before-update.ts';
 import { defaultsInSteps } from '../strategy/defaults.ts';
 import type { Answer, Call } from './call.ts';
@@ -335,11 +336,13 @@ function requireSameKind(applied: Record<string, unknown>, definition: ResourceD
   const apiVersion = textIn(applied, 'apiVersion');
   const kind = textIn(applied, 'kind');
   if (apiVersion === apiVersionIn(definition) && kind === definition.kind) return;
-  const parts = apiVersion.split('/');
-  // As upstream, which reads neither of them then.
-  if (parts.length > 2) throw badRequest('invalid object type: /, Kind=');
-  const [version, group = ''] = parts.toReversed();
-  throw badRequest(`invalid object type: ${group}/${version}, Kind=${kind}`);
+  const parsed = parseGroupVersion(apiVersion);
+  throw badRequest(
+    parsed
+      ? `invalid object type: ${parsed.group}/${parsed.version}, Kind=${kind}`
+      : // As upstream, which reads neither of them then.
+        'invalid object type: /, Kind=',
+  );
 }
 
 function patchObject(value: unknown, trying: string): Record<string, unknown> {

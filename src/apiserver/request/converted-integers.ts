@@ -1,5 +1,6 @@
 import type { JsonSchema } from '../../api/json-schema.ts';
 import { fieldSchema } from '../../api/json-schema.ts';
+import { CopyOnWrite, mapItems } from '../../util/json-value.ts';
 import { isRecord } from '../../util/values.ts';
 
 const BITS: ReadonlyMap<string | undefined, number> = new Map([
@@ -20,21 +21,15 @@ export function withConvertedIntegers(value: unknown, schema: JsonSchema): unkno
   if (typeof value === 'number') return convertedInteger(value, schema);
   if (Array.isArray(value)) {
     const { items } = schema;
-    if (!items) return value;
-    const converted = value.map((item: unknown) => withConvertedIntegers(item, items));
-    return converted.every((item, index) => item === value[index]) ? value : converted;
+    return items ? mapItems(value, (item) => withConvertedIntegers(item, items)) : value;
   }
   if (!isRecord(value)) return value;
-  let copy: Record<string, unknown> | undefined;
+  const draft = new CopyOnWrite(value);
   for (const [name, member] of Object.entries(value)) {
-    if (typeof member !== 'number' && typeof member !== 'object') continue;
-    const known = fieldSchema(schema, name);
-    const converted = known ? withConvertedIntegers(member, known) : member;
-    if (converted === member) continue;
-    copy ??= { ...value };
-    copy[name] = converted;
+    const field = fieldSchema(schema, name);
+    if (field) draft.set(name, withConvertedIntegers(member, field));
   }
-  return copy ?? value;
+  return draft.value;
 }
 
 function convertedInteger(value: number, { type, format }: JsonSchema): number {

@@ -105,10 +105,7 @@ function requireTypes(body: Record<string, unknown>): void {
 /** Checks the kind. DeleteOptions exist in every group. */
 function requireKind({ apiVersion, kind }: Record<string, unknown>): void {
   if (kind === undefined || kind === '' || kind === DELETE_OPTIONS.kind) return;
-  const [name, version] = [kind, apiVersion ?? ''].map((each) =>
-    typeof each === 'string' ? each : JSON.stringify(each),
-  );
-  throw badRequest(notRegistered(name ?? '', version ?? ''));
+  throw badRequest(notRegistered(kind, apiVersion ?? ''));
 }
 
 function fromQuery(query: URLSearchParams): DeletionOptions {

@@ -1,9 +1,10 @@
+import { parseGroupVersion } from '../../api/resource.ts';
 import type { ReceivedRequest } from './received-request.ts';
 import type { ObjectMeta } from '../../api/object.ts';
 import { goMetadataSchema } from '../protobuf/go-schema.ts';
 import { objectMetaSchema } from '../schema/builtin-schemas.ts';
 import { pause } from './pause.ts';
-import { goTypeOf, notRegistered } from '../json/go-json.ts';
+import { goTypeOf, notRegistered, textOrJson } from '../json/go-json.ts';
 import { apiVersionIn } from './negotiation.ts';
 import type {
   ApiObject,
@@ -137,8 +138,8 @@ export function decodeObject(
           toError(definition.custom ? why : (decodingProblem(body, definition, from) ?? why)),
         );
   const identity = {
-    apiVersion: definition.custom ? shown(body['apiVersion'] ?? '') : apiVersionIn(definition),
-    kind: definition.custom ? shown(body['kind']) : definition.kind,
+    apiVersion: definition.custom ? textOrJson(body['apiVersion'] ?? '') : apiVersionIn(definition),
+    kind: definition.custom ? textOrJson(body['kind']) : definition.kind,
   };
   // Before the members are copied, because most of a wide object may be unknown.
   const known = prunedBody(body, identity, definition);
@@ -268,9 +269,9 @@ export function cannotBeHandled(
 ): Error {
   const { kind } = definition;
   const apiVersion =
-    sent['apiVersion'] === null ? '' : shown(sent['apiVersion'] || apiVersionIn(definition));
+    sent['apiVersion'] === null ? '' : textOrJson(sent['apiVersion'] || apiVersionIn(definition));
   const version = goQuote(apiVersion.split('/').at(-1) ?? '');
-  const sentKind = shown(sent['kind'] || kind);
+  const sentKind = textOrJson(sent['kind'] || kind);
   return badRequest(`${sentKind} in version ${version} cannot be handled as a ${kind}: ${why}`);
 }
 
@@ -349,10 +350,18 @@ function requireCustomKind(
   if (apiVersion === null) {
     throw toError('.apiVersion accessor error: <nil> is of the type <nil>, expected string');
   }
-  const version = shown(apiVersion ?? '');
-  if (version.split('/').length > 2) {
-    throw unidentified(body, definition, from, `unexpected GroupVersion string: ${version}`);
-  }
+  requireGroupVersion(textOrJson(apiVersion ?? ''), body, definition, from);
+}
+
+function requireGroupVersion(
+  apiVersion: string,
+  body: Record<string, unknown>,
+  definition: ResourceDefinition,
+  from: 'body' | 'patch',
+): Pick<ResourceDefinition, 'group' | 'version'> {
+  const parsed = parseGroupVersion(apiVersion);
+  if (parsed) return parsed;
+  throw unidentified(body, definition, from, `unexpected GroupVersion string: ${apiVersion}`);
 }
 
 /**
@@ -384,14 +393,11 @@ function requireBuiltinKind(
   from: 'body' | 'patch',
 ): void {
   const expected = apiVersionIn(definition);
-  const sent = shown(body['apiVersion'] || expected);
-  if (sent.split('/').length > 2) {
-    throw unidentified(body, definition, from, `unexpected GroupVersion string: ${sent}`);
-  }
-  const [version = '', group = ''] = sent.split('/').reverse();
+  const sent = textOrJson(body['apiVersion'] || expected);
+  const { group, version } = requireGroupVersion(sent, body, definition, from);
   const isDefault = version === '' && (group === '' || group === definition.group);
   const apiVersion = isDefault ? expected : group === '' ? version : sent;
-  const kind = shown(body['kind'] || definition.kind);
+  const kind = textOrJson(body['kind'] || definition.kind);
   if (kind === definition.kind && apiVersion === expected) return;
   const why =
     version === '' && !isDefault
@@ -400,10 +406,6 @@ function requireBuiltinKind(
   throw from === 'patch'
     ? unprocessablePatch(definition, body, why)
     : cannotBeHandled(definition, why, body);
-}
-
-function shown(value: unknown): string {
-  return typeof value === 'string' ? value : JSON.stringify(value);
 }
 
 function decodeMetadata(

@@ -75,12 +75,13 @@ function* validateLimit(limit: CheckedObject, types: Set<string>): CheckSteps {
     limit.invalid('type', 'must be a standard limit type or fully qualified', type);
   }
   limit.requireUnique('type', types);
-  for (const field of type === 'Pod' ? (['default', 'defaultRequest'] as const) : []) {
+  const fields = AMOUNTS.filter((field) => type !== 'Pod' || !field.startsWith('default'));
+  for (const field of AMOUNTS.filter((each) => !fields.includes(each))) {
     if (Object.keys(limit.in(field).value).length === 0) continue;
     limit.forbidden(field, "may not be specified when `type` is 'Pod'");
   }
   const amount = (field: (typeof AMOUNTS)[number], name: string) =>
-    type === 'Pod' && field.startsWith('default') ? '' : limit.in(field).text(name);
+    fields.includes(field) ? limit.in(field).text(name) : '';
   const isUnlimited = amount('min', 'storage') === '' && amount('max', 'storage') === '';
   if (type === 'PersistentVolumeClaim' && isUnlimited) {
     const why = 'either minimum or maximum storage value is required, but neither was provided';
@@ -88,7 +89,6 @@ function* validateLimit(limit: CheckedObject, types: Set<string>): CheckSteps {
   }
   const isOfContainers = type === 'Pod' || type === 'Container';
   const validateName = isOfContainers ? validateContainerResourceName : validateResourceName;
-  const fields = AMOUNTS.filter((field) => type !== 'Pod' || !field.startsWith('default'));
   const names = new Set<string>();
   for (const field of fields) {
     for (const name of Object.keys(limit.in(field).value)) {

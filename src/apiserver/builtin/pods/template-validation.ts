@@ -75,18 +75,6 @@ function validateSelector(selector: CheckedObject, metadata: CheckedObject, kind
   return isValid && requirements !== undefined;
 }
 
-/** Reports unknown operators of a label selector; returns whether there are none. */
-export function requireOperators(selector: CheckedObject): boolean {
-  const unknown = selector
-    .items('matchExpressions')
-    .filter((expression) => !isOperator(expression.text('operator')));
-  for (const expression of unknown) {
-    const operator = expression.text('operator');
-    expression.invalid('operator', 'not a valid selector operator', operator);
-  }
-  return unknown.length === 0;
-}
-
 /** The selector as requirements; undefined if a key or a value of it is malformed. */
 export function selectorRequirements(
   matchLabels: Readonly<Record<string, string>>,
