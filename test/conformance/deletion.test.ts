@@ -144,6 +144,9 @@ test('preconditions restrict a deletion to a uid or a resourceVersion', async ()
     message: `Operation cannot be fulfilled on ConfigMap "bound": the ResourceVersion in the precondition (1) does not match the ResourceVersion in record (${metadata.resourceVersion}). The object might have been modified`,
   });
   const { uid, resourceVersion } = metadata;
+  for (const preconditions of [{ uid: '' }, { resourceVersion: '' }]) {
+    assert.equal((await api.delete(`${path}/bound`, { preconditions })).status, 409);
+  }
   await api.made(api.delete(`${path}/bound`, { preconditions: { uid, resourceVersion } }));
 });
 

@@ -1,4 +1,4 @@
-import { numberIn, textIn } from '../../util/json-value.ts';
+import { isSet, numberIn, textIn } from '../../util/json-value.ts';
 import type { ReceivedRequest } from './received-request.ts';
 import { valueAtPath } from '../objects/field-path.ts';
 import { goTypeOf, notRegistered } from '../json/go-json.ts';
@@ -68,9 +68,12 @@ function fromBody(body: Record<string, unknown>): DeletionOptions {
   requireKind(body);
   requireTypes(body);
   const preconditions = isRecord(body['preconditions']) ? body['preconditions'] : {};
+  // An empty string is a precondition that no object meets.
+  const required = (field: string) =>
+    isSet(preconditions, field) ? textIn(preconditions, field) : undefined;
   return {
-    uid: textIn(preconditions, 'uid') || undefined,
-    resourceVersion: textIn(preconditions, 'resourceVersion') || undefined,
+    uid: required('uid'),
+    resourceVersion: required('resourceVersion'),
     gracePeriodSeconds: numberIn(body, 'gracePeriodSeconds'),
     propagationPolicy: policy(textIn(body, 'propagationPolicy'), body['orphanDependents']),
     dryRun: dryRunOf(body['dryRun']),
