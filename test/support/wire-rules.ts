@@ -41,7 +41,8 @@ const TOLERANCE = 1e-6;
  * - a write to finalizers, owner references or a list of the spec carries uid and resourceVersion;
  * - a write of a daemon has a field manager;
  * - a client does not retry after a 4xx, except after 429, and once after 401;
- * - a client does not exceed its rate limit, including retries.
+ * - a client does not exceed its rate limit, including retries;
+ * - a write of a cluster controller changes something.
  *
  * Test clusters check them at the end.
  */
@@ -87,6 +88,19 @@ export class WireRules {
         if (tokens < -TOLERANCE) this.#note('beyond the rate limit', request);
       }
       return handler(request);
+    };
+  }
+
+  /** Checks that each write that succeeds changes an object. */
+  changing(handler: HttpHandler, revision: () => number): HttpHandler {
+    return async (request) => {
+      const before = revision();
+      const response = await handler(request);
+      const isWrite = request.method !== 'GET' && !request.path.includes('/events');
+      if (isWrite && response.status < 300 && revision() === before) {
+        this.#note('changes nothing', request);
+      }
+      return response;
     };
   }
 

@@ -135,8 +135,10 @@ class FakeKubelet {
       if (known.stage !== 'terminating') this.#events.killing(pod);
       const waitMs = known.left('terminating', Math.min(this.#terminationMs, graceMs));
       if (waitMs > 0) return requeueAfter(waitMs);
+      // Only finalizers keep it.
+      if (graceMs === 0) return done();
       // As in a kubelet, clients see that the containers have stopped before the Pod is removed.
-      if (graceMs > 0 && pod.status?.phase === 'Running') {
+      if (pod.status?.phase === 'Running') {
         const { status } = this.#statusOf(known, pod, known.elapsed(pod) ?? 0, true);
         await this.#writeStatus(pod, status, context);
       }
@@ -166,7 +168,7 @@ class FakeKubelet {
     if (problems.length > 0 && (pod.status?.phase ?? 'Pending') === 'Pending') {
       this.#events.cannotStart(pod, problems);
       const status = waitingStatus(pod, problems, this.#clock.now());
-      if (!hasContainerStates(pod, status)) await this.#writeStatus(pod, status, context);
+      await this.#writeStatus(pod, status, context);
       return false;
     }
     known.setEnvironment(variables, budget);
@@ -210,9 +212,7 @@ class FakeKubelet {
     const elapsedMs = monotonic - known.enter('running', sinceMs);
     const { status, nextMs, states } = this.#statusOf(known, pod, elapsedMs);
     this.#events.changed(pod, states);
-    if (pod.status?.phase !== status.phase || !hasContainerStates(pod, status)) {
-      await this.#writeStatus(pod, status, context);
-    }
+    await this.#writeStatus(pod, status, context);
     return nextMs === undefined ? done() : requeueAfter(nextMs);
   }
 
@@ -225,11 +225,13 @@ class FakeKubelet {
     });
   }
 
+  /** Writes the status if the phase or the state of a container differs. */
   async #writeStatus(
     pod: DeepReadonly<Pod>,
     status: PodStatus,
     context: SyncContext,
   ): Promise<void> {
+    if (pod.status?.phase === status.phase && hasContainerStates(pod, status)) return;
     // A strategic merge keeps the fields of a condition that are absent.
     const conditions = (status.conditions ?? []).map((condition): object =>
       Object.assign({ reason: null, message: null }, condition),

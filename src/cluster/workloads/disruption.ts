@@ -203,8 +203,14 @@ function failedStatus(
   message: string,
   nowMs: number,
 ): Status {
-  const { observedGeneration = 0 } = status ?? {};
-  const condition = { status: 'False', observedGeneration, reason: 'SyncFailed', message } as const;
+  // The server omits a generation of 0.
+  const observedGeneration = status?.observedGeneration || undefined;
+  const condition = {
+    status: 'False',
+    ...(observedGeneration !== undefined && { observedGeneration }),
+    reason: 'SyncFailed',
+    message,
+  } as const;
   return {
     currentHealthy: 0,
     desiredHealthy: 0,

@@ -54,7 +54,8 @@ export class ClusterBench {
 
   #clientOver(handler: HttpHandler): Client {
     const { clock } = this;
-    const checked = this.#wire.around(handler);
+    const changing = this.#wire.changing(handler, () => this.server.revision);
+    const checked = this.#wire.around(changing);
     const options = { server: 'https://test', clock, userAgent: CLUSTER_AGENT };
     return this.#wire.follow(new HttpClient({ handler: checked, ...options }));
   }
