@@ -2,6 +2,7 @@ import type { Job, Pod } from '../../api/builtin.ts';
 import { timestamp } from '../../api/conditions.ts';
 import type { DeepReadonly } from '../../api/object.ts';
 import { conditionOf } from '../../api/workloads.ts';
+import { sidecarStatuses } from '../support/pod-control.ts';
 import { completedCount } from './job-index.ts';
 
 type Conditions = NonNullable<NonNullable<Job['status']>['conditions']>;
@@ -23,7 +24,29 @@ export interface JobPods {
   readonly failed: number;
   /** Those that have the finalizer; the status has the indexes of the others, unless they do not count. */
   readonly succeededPods: readonly DeepReadonly<Pod>[];
-  readonly failedPods: readonly DeepReadonly<Pod>[];
+  readonly backoff: JobBackoff;
+}
+
+/** Failures since the last success, which delay new Pods. */
+export interface JobBackoff {
+  readonly failures: number;
+  /** When the last of them ended. */
+  readonly lastMs: number;
+}
+
+export const NO_BACKOFF: JobBackoff = { failures: 0, lastMs: -Infinity };
+
+/** Returns the backoff after Pods ended. As upstream, failures before a success do not count. */
+export function backoffAfter(
+  before: JobBackoff,
+  succeeded: readonly DeepReadonly<Pod>[],
+  failed: readonly DeepReadonly<Pod>[],
+): JobBackoff {
+  const successMs = latest(succeeded.map(finishedAt));
+  const { failures, lastMs } = succeeded.length > 0 ? NO_BACKOFF : before;
+  const failedMs = failed.map(finishedAt).filter((ms) => ms > successMs);
+  if (failedMs.length === 0) return { failures, lastMs };
+  return { failures: failures + failedMs.length, lastMs: latest(failedMs) };
 }
 
 /** Reason and message of a condition. */
@@ -58,6 +81,8 @@ const DEADLINE: Verdict = {
 /** Decides whether a Job has ended, and how many Pods it needs. */
 export function jobDecision(job: DeepReadonly<Job>, pods: JobPods, nowMs: number): JobDecision {
   const { spec, status } = job;
+  const met = conditionOf(status?.conditions, 'SuccessCriteriaMet', 'True');
+  if (met) return { wanted: 0, succeeded: met as Verdict };
   const before = conditionOf(status?.conditions, 'FailureTarget', 'True');
   if (before) return { wanted: 0, failed: before as Verdict };
   const startMs = Date.parse(status?.startTime ?? '');
@@ -70,7 +95,7 @@ export function jobDecision(job: DeepReadonly<Job>, pods: JobPods, nowMs: number
   if (spec?.suspend) return { wanted: 0 };
   const untilDeadlineMs = Number.isFinite(deadlineMs) ? deadlineMs - nowMs : undefined;
   const wanted = Math.min(spec?.parallelism ?? 1, left);
-  const backoffMs = backoffLeft(pods, nowMs);
+  const backoffMs = backoffLeft(pods.backoff, nowMs);
   if (wanted <= pods.active.length || backoffMs <= 0) return { wanted, waitMs: untilDeadlineMs };
   return {
     wanted: pods.active.length,
@@ -90,28 +115,36 @@ function completionsLeft(job: DeepReadonly<Job>, pods: JobPods): number {
 function hasTooManyRestarts({ spec }: DeepReadonly<Job>, { active }: JobPods): boolean {
   if (spec?.template.spec?.restartPolicy !== 'OnFailure') return false;
   const restarts = active
-    .flatMap(({ status }) => status?.containerStatuses ?? [])
+    .flatMap(({ status }) => [
+      ...(status?.initContainerStatuses ?? []),
+      ...(status?.containerStatuses ?? []),
+    ])
     .reduce((sum, { restartCount }) => sum + restartCount, 0);
   const { backoffLimit = 6 } = spec;
   return backoffLimit === 0 ? restarts > 0 : restarts >= backoffLimit;
 }
 
-/** Returns for how long a failure delays new Pods, in milliseconds. */
-function backoffLeft({ failed, failedPods }: JobPods, nowMs: number): number {
-  if (failed === 0) return 0;
-  const lastMs = failedPods
-    .map(finishedAt)
-    .reduce<number>((latest, ms) => Math.max(latest, ms), -Infinity);
-  const backoffMs = Math.min(MAX_BACKOFF_MS, INITIAL_BACKOFF_MS * 2 ** (failed - 1));
-  return lastMs + backoffMs - nowMs;
+/** Returns for how long failures delay new Pods, in milliseconds. */
+function backoffLeft({ failures, lastMs }: JobBackoff, nowMs: number): number {
+  if (failures === 0) return 0;
+  return lastMs + Math.min(MAX_BACKOFF_MS, INITIAL_BACKOFF_MS * 2 ** (failures - 1)) - nowMs;
 }
 
-function finishedAt({ metadata, status }: DeepReadonly<Pod>): number {
-  const times = (status?.containerStatuses ?? []).map(({ state }) =>
-    Date.parse(state?.terminated?.finishedAt ?? ''),
-  );
-  const latest = times.reduce((last, ms) => Math.max(last, ms || 0), 0);
-  return latest || Date.parse(metadata.deletionTimestamp ?? metadata.creationTimestamp);
+/** Returns when the last container of a Pod ended; without its status, the time of the deletion or creation. */
+function finishedAt(pod: DeepReadonly<Pod>): number {
+  const { metadata, status } = pod;
+  const statuses = [...(status?.containerStatuses ?? []), ...sidecarStatuses(pod)];
+  const endedMs = statuses.map(({ state }) => Date.parse(state?.terminated?.finishedAt ?? ''));
+  if (endedMs.length > 0 && !endedMs.some(Number.isNaN)) return latest(endedMs);
+  const unready = conditionOf(status?.conditions, 'Ready', 'False')?.lastTransitionTime;
+  if (unready !== undefined) return Date.parse(unready);
+  const { creationTimestamp, deletionTimestamp, deletionGracePeriodSeconds = 0 } = metadata;
+  if (deletionTimestamp === undefined) return Date.parse(creationTimestamp);
+  return Date.parse(deletionTimestamp) - deletionGracePeriodSeconds * 1000;
+}
+
+function latest(times: readonly number[]): number {
+  return times.reduce((last, ms) => Math.max(last, ms), -Infinity);
 }
 
 /** Returns the conditions. A Job is complete or failed once all its Pods have ended and are counted. */

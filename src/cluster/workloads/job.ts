@@ -9,7 +9,7 @@ import {
   withoutFinalizer,
 } from '../../api/metadata.ts';
 import { splitKey } from '../../api/object-key.ts';
-import type { ObjectName } from '../../api/object-key.ts';
+import type { ObjectKey, ObjectName } from '../../api/object-key.ts';
 import type { DeepReadonly, Draft } from '../../api/object.ts';
 import { conditionOf, finishedCondition, isFinished, isPodReady } from '../../api/workloads.ts';
 import { Controller } from '../../manager/controller.ts';
@@ -19,13 +19,14 @@ import { StatusWriter } from '../../manager/status-writer.ts';
 import { done, requeueAfter } from '../../workqueue/outcome.ts';
 import { claim, claimable, mapToClaimants } from '../support/claim.ts';
 import { FIELD_MANAGER } from '../support/field-manager.ts';
-import { jobConditions, jobDecision } from './job-decision.ts';
-import type { JobDecision, JobPods } from './job-decision.ts';
+import { backoffAfter, jobConditions, jobDecision, NO_BACKOFF } from './job-decision.ts';
+import type { JobBackoff, JobDecision, JobPods } from './job-decision.ts';
 import { INDEX_LABEL, completedCount, formatIndexes, missingIndexes } from './job-index.ts';
 import {
   MAX_REJECTIONS,
   BURST_REPLICAS,
   buildTemplatePod,
+  byDeletionPriority,
   nonZero,
   PodControl,
 } from '../support/pod-control.ts';
@@ -47,6 +48,8 @@ export function jobs(deps: ClusterDeps): Controller {
   const statuses = new StatusWriter(JOBS, FIELD_MANAGER);
   const recorder = deps.events.recorder('job-controller');
   const control = new PodControl(recorder);
+  /** As upstream, a restart of the controller forgets them. */
+  const backoffs = new Map<ObjectKey, JobBackoff & { readonly uid: string }>();
   return new Controller(deps, {
     name: 'job',
     kind: JOBS.kind,
@@ -61,6 +64,7 @@ export function jobs(deps: ClusterDeps): Controller {
             hasFinalizer(pod, TRACKING) && isOfJob(pod, name) && !(job && isControlledBy(pod, job)),
         );
       await releaseOrphans(strays, { namespace, name }, context);
+      if (!job || finishedCondition(job)) backoffs.delete(key);
       if (!job?.spec || isManagedElsewhere(job)) return done();
       const owned = await claim(context, {
         owner: job,
@@ -68,13 +72,14 @@ export function jobs(deps: ClusterDeps): Controller {
         owned: pods,
         finalizer: TRACKING,
       });
-      const finished = finishedCondition(job);
-      if (finished) {
+      if (finishedCondition(job)) {
         await release(owned.filter(isEnded), context);
         return done();
       }
       const now = deps.clock.now();
-      const counted = countPods(job, owned);
+      const { uid } = job.metadata;
+      const backoff = backoffs.get(key);
+      const counted = countPods(job, owned, backoff?.uid === uid ? backoff : NO_BACKOFF);
       const decision = jobDecision(job, counted, now);
       let failure: unknown;
       if (job.metadata.deletionTimestamp === undefined) {
@@ -84,6 +89,7 @@ export function jobs(deps: ClusterDeps): Controller {
       if (statuses.differs(job, status)) {
         recordChanges(job, status);
         await statuses.write(context, job, status);
+        backoffs.set(key, { ...counted.backoff, uid });
       }
       await release(counted.uncounted, context);
       if (failure !== undefined) throw failure;
@@ -141,7 +147,11 @@ function isEnded(pod: DeepReadonly<Pod>): boolean {
   return isFinished(pod) || pod.metadata.deletionTimestamp !== undefined;
 }
 
-function countPods(job: DeepReadonly<Job>, owned: readonly DeepReadonly<Pod>[]): JobPods {
+function countPods(
+  job: DeepReadonly<Job>,
+  owned: readonly DeepReadonly<Pod>[],
+  backoff: JobBackoff,
+): JobPods {
   const { status } = job;
   const tracked = owned.filter((pod) => hasFinalizer(pod, TRACKING));
   const uncounted = tracked.filter(isEnded);
@@ -153,6 +163,8 @@ function countPods(job: DeepReadonly<Job>, owned: readonly DeepReadonly<Pod>[]):
   const succeeded = uncounted.filter(isSucceeded);
   const failed = uncounted.filter((pod) => !isSucceeded(pod));
   const active = owned.filter((pod) => !isEnded(pod));
+  const isNew = ({ metadata: { uid } }: DeepReadonly<Pod>) =>
+    !lists?.succeeded?.includes(uid) && !lists?.failed?.includes(uid);
   const settledSucceeded = (status?.succeeded ?? 0) + settled(lists?.succeeded);
   const settledFailed = (status?.failed ?? 0) + settled(lists?.failed);
   return {
@@ -167,7 +179,7 @@ function countPods(job: DeepReadonly<Job>, owned: readonly DeepReadonly<Pod>[]):
     succeeded: settledSucceeded + succeeded.length,
     failed: settledFailed + failed.length,
     succeededPods: succeeded,
-    failedPods: owned.filter((pod) => isEnded(pod) && !isSucceeded(pod)),
+    backoff: backoffAfter(backoff, succeeded.filter(isNew), failed.filter(isNew)),
   };
 }
 
@@ -179,9 +191,7 @@ async function apply(
 ): Promise<unknown> {
   const missing = wanted - active.length;
   if (missing < 0) {
-    const surplus = active
-      .toSorted((a, b) => Number(isPodReady(a)) - Number(isPodReady(b)))
-      .slice(0, -missing);
+    const surplus = active.toSorted(byDeletionPriority).slice(0, -missing);
     // As upstream, Pods are not counted if the Job is suspended or needs fewer.
     if (!succeeded && !failed) await release(surplus, context);
     return control.delete(context, job, surplus);

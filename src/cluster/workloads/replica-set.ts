@@ -1,6 +1,7 @@
 import { PODS, REPLICA_SETS } from '../../api/builtin.ts';
 import type { Pod, ReplicaSet } from '../../api/builtin.ts';
 import { timestamp } from '../../api/conditions.ts';
+import { controllerOf } from '../../api/metadata.ts';
 import type { DeepReadonly } from '../../api/object.ts';
 import type { Resource } from '../../api/resource.ts';
 import { isActive, isFinished, isPodReady } from '../../api/workloads.ts';
@@ -17,7 +18,7 @@ import {
   availability,
   BURST_REPLICAS,
   buildTemplatePod,
-  byDeletionPriority,
+  byDeletionCost,
   nonZero,
   PodControl,
 } from '../support/pod-control.ts';
@@ -61,6 +62,15 @@ function replicaController(
   const pods = claimable(deps, PODS);
   const statuses = new StatusWriter(resource, FIELD_MANAGER);
   const control = new PodControl(deps.events.recorder(component));
+  /** Returns the active Pods of all ReplicaSets of the same Deployment. */
+  const related = (of: DeepReadonly<ReplicaSet>) => {
+    const owner = controllerOf(of)?.uid;
+    return sets.lister
+      .list({ namespace: of.metadata.namespace })
+      .filter((set) => owner !== undefined && controllerOf(set)?.uid === owner)
+      .flatMap(({ metadata: { uid } }) => pods.lister.byIndex(OWNER_INDEX, uid))
+      .filter(isActive);
+  };
   return new Controller(deps, {
     name: resource.kind.toLowerCase(),
     kind: resource.kind,
@@ -84,7 +94,7 @@ function replicaController(
           Array.from({ length: Math.min(missing, BURST_REPLICAS) }, () => draft),
         );
       } else if (set.metadata.deletionTimestamp === undefined && missing < 0) {
-        const surplus = active.toSorted(byDeletionPriority).slice(0, -missing);
+        const surplus = active.toSorted(byDeletionCost(related(set))).slice(0, -missing);
         failure = await control.delete(context, set, surplus);
       }
       const { minReadySeconds = 0 } = set.spec ?? {};

@@ -6,6 +6,7 @@ import { ApiError } from '../../../../src/api/api-error.ts';
 import type { Client } from '../../../../src/client/client.ts';
 import {
   availability,
+  byDeletionCost,
   byDeletionPriority,
   PodControl,
 } from '../../../../src/cluster/support/pod-control.ts';
@@ -83,38 +84,96 @@ describe('Availability', () => {
 type PodPhase = NonNullable<NonNullable<Pod['status']>['phase']>;
 
 describe('Surplus Pods', () => {
-  const make = (
-    name: string,
-    traits: { node?: boolean; ready?: boolean; phase?: PodPhase; createdAt?: number },
-  ): Pod => {
-    const { node = true, ready = true, phase = 'Running', createdAt = 0 } = traits;
-    const pod = aPodOf(owner, 0, { name, ready, phase });
+  interface Traits {
+    readonly node?: string;
+    readonly ready?: boolean;
+    readonly phase?: PodPhase;
+    readonly readyAt?: number;
+    readonly createdAt?: number;
+    readonly restarts?: readonly [app: number, sidecar: number, init?: number];
+    readonly cost?: string;
+  }
+
+  const make = (name: string, traits: Traits = {}): Pod => {
+    const { node = 'node-1', ready = true, phase = 'Running', readyAt = 5, cost } = traits;
+    const { createdAt = 1, restarts = [0, 0] } = traits;
+    const pod = aPodOf(owner, 0, { name, phase });
+    const [app, sidecar, init = 0] = restarts;
+    const initContainers = [
+      { name: 'sidecar', image: 'a', restartPolicy: 'Always' as const },
+      { name: 'init', image: 'a' },
+    ];
+    const statusOf = (name: string, restartCount: number) =>
+      ({ name, restartCount, image: 'a', imageID: 'a', ready }) as const;
     return {
       ...pod,
-      metadata: { ...pod.metadata, creationTimestamp: timestamp(createdAt * 1000) },
-      spec: { ...pod.spec!, ...(node ? { nodeName: 'node-1' } : {}) },
+      metadata: {
+        ...pod.metadata,
+        creationTimestamp: timestamp(createdAt * 1000),
+        ...(cost !== undefined && {
+          annotations: { 'controller.kubernetes.io/pod-deletion-cost': cost },
+        }),
+      },
+      spec: { ...pod.spec!, nodeName: node, initContainers },
+      status: {
+        phase,
+        conditions: [
+          {
+            type: 'Ready',
+            status: ready ? 'True' : 'False',
+            lastTransitionTime: timestamp(readyAt * 1000),
+          },
+        ],
+        containerStatuses: [statusOf('app', app)],
+        initContainerStatuses: [statusOf('sidecar', sidecar), statusOf('init', init)],
+      },
     };
   };
+  const sorted = (pods: readonly Pod[], order: (a: Pod, b: Pod) => number) =>
+    pods.toSorted(order).map(({ metadata }) => metadata.name);
 
-  it('are deleted in the order: without a node, not running, not ready, newest', () => {
+  it('are deleted in the order of a ReplicaSet, or without costs and nodes', () => {
     const pods = [
-      make('old', { createdAt: 1 }),
+      make('unbound', { node: '', phase: 'Pending', ready: false }),
+      make('pending', { phase: 'Pending', ready: false, cost: '5' }),
+      make('unknown', { phase: 'Unknown', ready: false }),
+      make('unready', { ready: false, readyAt: 1 }),
+      make('cheap', { cost: '-1', readyAt: 3 }),
+      make('crowded', { node: 'node-2', readyAt: 2 }),
+      make('lately ready', { readyAt: 9, createdAt: 0 }),
+      make('restarted', { restarts: [2, 0] }),
+      make('restarted sidecar', { restarts: [1, 3] }),
+      make('restarted once', { restarts: [1, 2], createdAt: 3 }),
       make('young', { createdAt: 9 }),
-      make('unready', { ready: false }),
-      make('pending', { phase: 'Pending', ready: false }),
-      make('unbound', { node: false, phase: 'Pending', ready: false }),
+      make('old', { restarts: [0, 0, 7] }),
+      make('older', { createdAt: 0 }),
+      make('costly', { cost: '10', readyAt: 8 }),
     ];
-    const expected = ['unbound', 'pending', 'unready', 'young', 'old'];
-    const order = (all: Pod[]) =>
-      all.toSorted(byDeletionPriority).map(({ metadata }) => metadata.name);
-    assert.deepEqual(order(pods), expected);
-    assert.deepEqual(order(pods.toReversed()), expected);
+    const related = [make('x', { node: 'node-2' }), make('y', { node: 'node-2' }), make('z')];
+    const expected = sorted(pods, () => 0);
+    for (const given of [pods, pods.toReversed()]) {
+      assert.deepEqual(sorted(given, byDeletionCost(related)), expected);
+      const { length } = ['unbound', 'pending', 'unknown', 'unready'];
+      assert.deepEqual(sorted(given, byDeletionPriority), [
+        ...expected.slice(0, length),
+        'lately ready',
+        'costly',
+        ...expected.slice(length + 3, -1),
+        'cheap',
+        'crowded',
+      ]);
+    }
   });
 
-  it('are deleted by name if they have the same age', () => {
-    const pods = [make('a', {}), make('b', {})];
-    const order = (all: Pod[]) =>
-      all.toSorted(byDeletionPriority).map(({ metadata }) => metadata.name);
-    assert.deepEqual(order(pods), order(pods.toReversed()));
+  it('have no cost if it is no integer of 32 bits as Go writes it', () => {
+    const plain = make('a');
+    for (const cost of ['+5', '05', '-', 'x', '1.5', '2147483648', '-2147483649']) {
+      const other = make('b', { cost });
+      assert.deepEqual(sorted([plain, other], byDeletionCost([])), ['b', 'a'], cost);
+      const first = make('0', { cost });
+      assert.deepEqual(sorted([plain, first], byDeletionCost([])), ['a', '0'], cost);
+    }
+    const least = make('0', { cost: '-2147483648' });
+    assert.deepEqual(sorted([plain, least], byDeletionCost([])), ['0', 'a']);
   });
 });
