@@ -294,7 +294,7 @@ test('the paths and backends of an Ingress are validated', async () => {
       [
         service({ name: '1-' }),
         'spec.defaultBackend.service.port.name: Invalid value: "1-": must contain at least one letter',
-        'spec.defaultBackend.service.port.name: Invalid value: "1-": must not begin or end',
+        'spec.defaultBackend.service.port.name: Invalid value: "1-": must not',
       ],
       [
         backend({ resource: { apiGroup: '', kind: 'A', name: 'b' } }),
@@ -533,4 +533,79 @@ test('no manager owns the fields of a ServiceAccount with a Secret without a nam
   const path = `/api/v1/namespaces/${await api.namespace()}/serviceaccounts`;
   const made = await api.made(api.post(path, { metadata: { name: 'a' }, secrets: [{}] }));
   assert.equal(made.metadata.managedFields, undefined);
+});
+
+test('limits of containers and quotas of scopes are validated', async () => {
+  const space = await api.namespace();
+  const pages = 'hugepages-2Mi';
+  const at = 'spec.limits[0]';
+  await refuses(
+    `/api/v1/namespaces/${space}/limitranges`,
+    [
+      [
+        { default: { [pages]: '4Mi' }, defaultRequest: { [pages]: '2Mi' } },
+        `${at}.defaultRequest[${pages}]: Invalid value: "2Mi": default value 4Mi must equal`,
+      ],
+      [{ type: 'Pod', min: { cpu: '0' }, max: { cpu: '0' }, maxLimitRequestRatio: { cpu: '2' } }],
+      [{ type: 'a<' }, `${at}.type: Invalid value: "a\\u003c": name part must consist`],
+      [
+        { default: { 'a/b<': '1' } },
+        `${at}.default[a/b<]: Invalid value: "a/b\\u003c": name part must consist`,
+        `${at}.defaultRequest[a/b<]: Invalid value: "a/b\\u003c": name part must consist`,
+        ...['default', 'defaultRequest'].map(
+          (field) => `${at}.${field}[a/b<]: Invalid value: "a/b\\u003c": doesn't follow`,
+        ),
+      ],
+    ],
+    (limit) => ({ spec: { limits: [{ type: 'Container', ...limit }] } }),
+  );
+  await refuses(
+    `/api/v1/namespaces/${space}/resourcequotas`,
+    [
+      [
+        [
+          { scopeName: 'BestEffort', operator: 'Exists' },
+          { scopeName: 'NotBestEffort', operator: 'Exists' },
+        ],
+        'spec.scopeSelector.matchExpressions: Invalid value: {"MatchExpressions":[{"ScopeName":"BestEffort","Operator":"Exists","Values":null},',
+        'spec.scopeSelector.matchExpressions: Invalid value: null: conflicting scopes',
+      ],
+    ],
+    (matchExpressions) => ({ spec: { hard: { cpu: '1' }, scopeSelector: { matchExpressions } } }),
+  );
+});
+
+test('the conditions of an APIService have a status, and a local one is available', async () => {
+  const path = '/apis/apiregistration.k8s.io/v1/apiservices';
+  const spec = {
+    group: 'core-rules.example.com',
+    version: 'v1',
+    groupPriorityMinimum: 1,
+    versionPriority: 1,
+  };
+  const { status } = await api.made(
+    api.post(`${path}?dryRun=All`, { metadata: { name: 'v1.core-rules.example.com' }, spec }),
+  );
+  assert.equal(status.conditions[0].reason, 'Local');
+  const conditions = [{ type: 'Available', status: 'Maybe' }];
+  requireCauses(
+    await api.patch(`${path}/v1.apps/status?dryRun=All`, { status: { conditions } }),
+    ['status.conditions[0].status: Unsupported value: "Maybe": supported values: "True", "False"'],
+    'status',
+  );
+});
+
+test('the text that is no base64 ends where its padding does', async () => {
+  const path = `/api/v1/namespaces/${await api.namespace()}/secrets`;
+  for (const [value, at] of [
+    ['YQ=', 3],
+    ['YQ==%', 4],
+    ['YWI%', 3],
+    ['Y===', 1],
+    ['YWJjZ', 4],
+    ['é', 0],
+  ] as const) {
+    const { body } = await api.post(path, { metadata: { name: 'a' }, data: { b: value } });
+    assert.ok(body.message.endsWith(`illegal base64 data at input byte ${at}`), body.message);
+  }
 });

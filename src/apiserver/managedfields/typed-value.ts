@@ -229,7 +229,10 @@ function mismatch(value: unknown, schema: JsonSchema): string | undefined {
         ? undefined
         : `expected string, got &value.valueUnstructured{Value:${goSyntax(value)}}`;
     default:
-      return undefined;
+      // A quantity.
+      return schema.oneOf && typeof value === 'object'
+        ? `expected any scalar, got ${show(value)}`
+        : undefined;
   }
 }
 

@@ -1,5 +1,4 @@
-import { Verbatim } from '../../../api/field-error.ts';
-import { goJson } from '../../../util/go-format.ts';
+import { typedText } from '../../../api/field-error.ts';
 import { listIn, objectIn, setDefault } from '../../../util/json-value.ts';
 import type { CheckedObject } from '../../objects/checked-object.ts';
 import { fieldsAt } from '../../objects/field-path.ts';
@@ -47,7 +46,7 @@ function validatePhase(namespace: CheckedObject<StoredObject>): void {
   if (phase === expected) return;
   const when = `\`deletionTimestamp\` is ${isDeleted ? 'not ' : ''}empty`;
   const why = `may only be '${expected}' if ${when}`;
-  namespace.invalid('status.Phase', why, new Verbatim(goJson(phase)));
+  namespace.invalid('status.Phase', why, typedText(phase));
 }
 
 /** While it is there, the contents of the namespace have not been removed. */

@@ -1,6 +1,5 @@
 import { textFromBase64, toBase64 } from '../../../util/bytes.ts';
-import { Verbatim } from '../../../api/field-error.ts';
-import { goJson } from '../../../util/go-format.ts';
+import { typedText } from '../../../api/field-error.ts';
 import { objectIn, setDefault, textIn } from '../../../util/json-value.ts';
 import { isRecord } from '../../../util/values.ts';
 import type { Secret } from '../../../api/builtin.ts';
@@ -26,8 +25,8 @@ export const SECRET: BuiltinKind = {
   validate: validateSecret,
   validateUpdate: (secret, previous) => {
     const type = secret.text('type');
-    const shown = new Verbatim(goJson(type));
-    if (type !== textIn(previous, 'type')) secret.invalid('type', 'field is immutable', shown);
+    if (type !== textIn(previous, 'type'))
+      secret.invalid('type', 'field is immutable', typedText(type));
     requireUnchangedData(secret, previous, ['data']);
   },
   columns: columns(

@@ -132,8 +132,8 @@ function keepClusterIps(spec: JsonObject, before: JsonObject): void {
   const former = listIn(before, 'clusterIPs');
   const isSame = () => equalJson(listIn(spec, 'clusterIPs'), former);
   if (!isExternalName(spec) && !isExternalName(before)) {
-    setDefault(spec, 'clusterIP', before['clusterIP']);
-    if (listIn(spec, 'clusterIPs').length === 0) spec['clusterIPs'] = former;
+    if (isSet(before, 'clusterIP')) setDefault(spec, 'clusterIP', before['clusterIP']);
+    if (listIn(spec, 'clusterIPs').length === 0 && former.length > 0) spec['clusterIPs'] = former;
   }
   const [address, was] = [textIn(spec, 'clusterIP'), textIn(before, 'clusterIP')];
   if (address === was && listIn(spec, 'clusterIPs').length === 0) {

@@ -12,8 +12,13 @@ export const INGRESS_CLASS: BuiltinKind = {
   revalidatesName: 'object',
   tracksGeneration: true,
   defaults: { 'spec.parameters.scope': 'Cluster' },
-  immutable: ['spec.controller'],
   validate: validateIngressClass,
+  validateUpdate: (object, previous) => {
+    const spec = object.in('spec');
+    const controller = spec.text('controller');
+    if (controller === textIn(objectIn(previous, 'spec'), 'controller')) return;
+    spec.invalid('controller', 'field is immutable', controller);
+  },
   columns: [
     {
       ...NAME_COLUMN,
