@@ -37,7 +37,7 @@ const TOLERANCE = 1e-6;
  * Rules for all requests of our programs:
  *
  * - a DELETE names one object and carries the precondition of its uid;
- * - a patch carries the uid, except those of events and applies;
+ * - a patch and a binding carry the uid, except patches of events and applies;
  * - a write to finalizers, owner references or a list of the spec carries uid and resourceVersion;
  * - a write of a daemon has a field manager;
  * - a client does not retry after a 4xx, except after 429, and once after 401;
@@ -157,6 +157,10 @@ const GUARDED = /finalizers|ownerReferences/;
 
 function withoutPrecondition({ method, path, headers, body }: HttpRequest): string | undefined {
   if (method === 'PUT') return versionless(record(parse(body)['metadata']));
+  if (method === 'POST' && /\/binding(?:$|\?)/.test(path)) {
+    const { uid } = record(parse(body)['metadata']);
+    return typeof uid === 'string' ? undefined : 'binds without the uid';
+  }
   if (method !== 'PATCH') return undefined;
   const patch: unknown = JSON.parse(text(body));
   if (path.includes('/events/')) return undefined;

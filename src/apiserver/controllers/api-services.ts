@@ -1,4 +1,3 @@
-import { localCondition } from '../builtin/apiregistration/api-service.ts';
 import { shallowCopy } from '../objects/resource-definition.ts';
 import { timestamp } from '../../api/conditions.ts';
 import { equalJson } from '../../api/equal.ts';
@@ -76,10 +75,17 @@ export class ApiServices {
       store.collection(RESOURCE).put(tracked);
       return;
     }
+    const condition = {
+      type: 'Available',
+      status: 'True',
+      lastTransitionTime: creationTimestamp,
+      reason: 'Local',
+      message: 'Local APIServices are always available',
+    };
     store.collection(RESOURCE).put({
       ...tracked,
       metadata: { ...tracked.metadata, uid: uid(), resourceVersion: '', creationTimestamp },
-      status: { conditions: [localCondition(creationTimestamp)] },
+      status: { conditions: [condition] },
     });
   }
 }

@@ -102,7 +102,7 @@ export function taintEviction(deps: ClusterDeps): Controller {
     .watches(nodes, ({ metadata }) => pods.lister.byIndex(NODE_INDEX, metadata.name).map(keyOf));
 }
 
-/** Returns for how many milliseconds the taints are tolerated: 0 if one is not, Infinity if all are. */
+/** Returns for how many milliseconds the taints are tolerated: at most 0 if one is not, Infinity if all are. */
 function toleratedFor(taints: readonly Taint[], tolerations: readonly Toleration[]): number {
   const noExecute = taints.filter(({ effect }) => effect === 'NoExecute');
   if (untolerated(noExecute, tolerations, ['NoExecute']).length > 0) return 0;
@@ -110,8 +110,7 @@ function toleratedFor(taints: readonly Taint[], tolerations: readonly Toleration
     noExecute.some((taint) => tolerates(toleration, taint)),
   );
   return used.reduce(
-    (least, { tolerationSeconds = Infinity }) =>
-      Math.min(least, Math.max(0, tolerationSeconds) * 1000),
+    (least, { tolerationSeconds = Infinity }) => Math.min(least, tolerationSeconds * 1000),
     Infinity,
   );
 }

@@ -3,21 +3,24 @@ import { describe, it } from 'node:test';
 import {
   CONFIG_MAPS,
   CONTROLLER_REVISIONS,
+  CRON_JOBS,
   DAEMON_SETS,
   ENDPOINT_SLICES,
   ENDPOINTS,
   JOBS,
   NAMESPACES,
   NODES,
+  POD_DISRUPTION_BUDGETS,
   PODS,
   REPLICA_SETS,
   SERVICE_ACCOUNTS,
   SERVICES,
   STATEFUL_SETS,
 } from '../../../src/api/builtin.ts';
-import { controllerOf } from '../../../src/api/metadata.ts';
+import { controllerOf, controllerReference } from '../../../src/api/metadata.ts';
 import type { KubernetesObject } from '../../../src/api/object.ts';
 import type { Resource } from '../../../src/api/resource.ts';
+import { discover } from '../../../src/client/discovery.ts';
 import { HttpClient } from '../../../src/client/http-client.ts';
 import { emptyBody } from '../../../src/util/http.ts';
 import type { HttpHandler } from '../../../src/util/http.ts';
@@ -51,7 +54,10 @@ function rejectingFirst(handler: HttpHandler): HttpHandler {
 }
 
 /** Changes objects so that each cluster controller creates, changes and deletes some. Returns what remains. */
-async function lifeOfCluster(wrap: (handler: HttpHandler) => HttpHandler) {
+async function lifeOfCluster(
+  wrap: (handler: HttpHandler) => HttpHandler,
+  observe: (bench: ClusterBench) => Promise<void> = () => Promise.resolve(),
+) {
   const bench = new ClusterBench();
   const { client } = bench;
   const handler = wrap(bench.server.handler);
@@ -120,6 +126,7 @@ async function lifeOfCluster(wrap: (handler: HttpHandler) => HttpHandler) {
     const { items } = await client.list<KubernetesObject>(resource);
     for (const item of items) remaining.push(`${resource.plural} ${describeObject(item)}`);
   }
+  await observe(bench);
   await bench.end();
   return { remaining: remaining.toSorted(), events };
 }
@@ -145,5 +152,56 @@ describe('Cluster controllers', () => {
     const actual = await lifeOfCluster(rejectingFirst);
     assert.deepEqual(actual.remaining, expected.remaining);
     assert.deepEqual(actual.events, expected.events);
+  });
+
+  it('write nothing, also no events, when an annotation of each object changes', async () => {
+    const writes: string[] = [];
+    let isSettled = false;
+    const recording =
+      (handler: HttpHandler): HttpHandler =>
+      (request) => {
+        const { method, path } = request;
+        // Events expire.
+        const isIgnored = method === 'GET' || (method === 'DELETE' && path.includes('/events/'));
+        if (isSettled && !isIgnored) writes.push(`${method} ${path.replace(/\?.*/, '')}`);
+        return handler(request);
+      };
+    await lifeOfCluster(recording, async (bench) => {
+      const { client } = bench;
+      for (const name of ['unschedulable', 'evicted']) {
+        await client.delete(PODS, { name, namespace: NAMESPACE }).catch(() => undefined);
+      }
+      const template = { spec: { ...templateOf({}).spec, restartPolicy: 'Never' } };
+      const cron = await bench.create(CRON_JOBS, 'cron', {
+        spec: { schedule: '0 0 1 1 *', jobTemplate: { spec: { template } } },
+      });
+      const ownerReferences = [controllerReference(cron)];
+      const containers = [{ name: 'app', image: 'busybox', command: ['true'] }];
+      const ended = { spec: { ...template.spec, containers } };
+      await bench.create(JOBS, 'ended', {
+        metadata: { ownerReferences },
+        spec: { template: ended },
+      });
+      await bench.create(POD_DISRUPTION_BUDGETS, 'budget', {
+        spec: { maxUnavailable: 1, selector: { matchLabels: { app: 'deployment' } } },
+      });
+      await bench.pass(5 * MINUTE_MS);
+      isSettled = true;
+      const { resources } = await discover(client, new AbortController().signal);
+      // Controllers copy other annotations.
+      const annotations = { 'kubectl.kubernetes.io/last-applied-configuration': '{}' };
+      const patch = { type: 'merge', body: { metadata: { annotations } } } as const;
+      for (const resource of resources) {
+        if (!resource.verbs.includes('patch') || resource.plural === 'events') continue;
+        for (const { metadata } of (await client.list(resource)).items) {
+          await client.patch(resource, metadata, patch);
+        }
+      }
+      await bench.pass(2 * MINUTE_MS);
+    });
+    // An annotation changes the generation of a Deployment.
+    assert.deepEqual(writes, [
+      `PATCH /apis/apps/v1/namespaces/${NAMESPACE}/deployments/deployment/status`,
+    ]);
   });
 });

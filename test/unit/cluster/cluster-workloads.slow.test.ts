@@ -1,6 +1,7 @@
 import assert from 'node:assert/strict';
 import { afterEach, beforeEach, describe, it } from 'node:test';
 import {
+  CONFIG_MAPS,
   DEPLOYMENTS,
   EVENTS,
   NAMESPACES,
@@ -11,7 +12,7 @@ import {
 import type { Deployment, Pod, ReplicaSet } from '../../../src/api/builtin.ts';
 import type { Draft } from '../../../src/api/object.ts';
 import type { Resource } from '../../../src/api/resource.ts';
-import { controllerOf } from '../../../src/api/metadata.ts';
+import { controllerOf, controllerReference } from '../../../src/api/metadata.ts';
 import { ApiServer } from '../../../src/apiserver/api-server.ts';
 import { HttpClient } from '../../../src/client/http-client.ts';
 import { Cluster } from '../../../src/cluster/cluster.ts';
@@ -253,6 +254,10 @@ describe('A ReplicaSet', () => {
       (await conditions())?.map(({ type, status, reason }) => [type, status, reason]),
       [['ReplicaFailure', 'True', 'FailedCreate']],
     );
+    const [first] = (await conditions()) ?? [];
+    bench.server.faults.failNext({ resource: 'pods', verb: 'create' }, 400);
+    await bench.clock.advance(10);
+    assert.deepEqual(await conditions(), [first], 'the first failure is kept');
     await bench.clock.advance(10_000);
     assert.equal(await conditions(), undefined);
     await scale(0);
@@ -285,6 +290,82 @@ describe('A ReplicaSet', () => {
       [{ uid: unready?.metadata.uid }],
     );
     assert.equal((await bench.client.get(REPLICA_SETS, AT)).status?.replicas, 2);
+  });
+
+  it('reports no conflict as a failure, and counts only its own terminating Pods', async () => {
+    const names = ['web', 'other'];
+    for (const name of names) {
+      const draft = setDraft({ replicas: 1 });
+      const labels = { app: name };
+      const spec = { ...draft.spec, selector: { matchLabels: labels } };
+      const metadata = { ...draft.metadata, name };
+      const held = { labels, finalizers: ['test/keep'], annotations: { a: 'b' } };
+      await bench.client.create(REPLICA_SETS, {
+        ...draft,
+        metadata,
+        spec: { ...spec, template: { ...template(), metadata: held } },
+      });
+    }
+    await bench.clock.advance(100);
+    const pods = await bench.pods();
+    for (const { metadata } of pods) {
+      assert.deepEqual([metadata.finalizers, metadata.annotations], [['test/keep'], { a: 'b' }]);
+    }
+    bench.server.faults.failNext({ resource: 'pods', verb: 'delete' }, 409, { times: 2 });
+    await scale(0);
+    const status = async () => (await bench.client.get(REPLICA_SETS, AT)).status;
+    assert.equal((await status())?.conditions, undefined);
+    await bench.clock.advance(1000);
+    const other = pods.find(({ metadata }) => metadata.labels?.['app'] === 'other');
+    await bench.client.delete(PODS, other!.metadata);
+    await bench.setStatus(other!, { message: 'changed' });
+    await scale(0);
+    assert.equal((await status())?.terminatingReplicas, 1);
+  });
+
+  it('deletes the Pod with the lowest cost, and then one of a node with others of the Deployment', async () => {
+    const owner = await bench.client.create(CONFIG_MAPS, {
+      apiVersion: 'v1',
+      kind: 'ConfigMap',
+      metadata: AT,
+    });
+    const ownerReferences = [controllerReference(owner)];
+    const labels = (revision: string) => ({ app: 'web', revision });
+    const set = (name: string, replicas: number) => ({
+      ...setDraft({
+        replicas,
+        selector: { matchLabels: labels(name) },
+        template: { ...template(), metadata: { labels: labels(name) } },
+      }),
+      metadata: { ...AT, name, ownerReferences },
+    });
+    const createPod = (name: string, revision: string, nodeName: string, cost: string) =>
+      bench.client.create(PODS, {
+        apiVersion: 'v1',
+        kind: 'Pod',
+        metadata: {
+          ...AT,
+          name,
+          labels: labels(revision),
+          annotations: { 'controller.kubernetes.io/pod-deletion-cost': cost },
+        },
+        spec: { nodeName, containers: [{ name: 'app', image: 'a' }] },
+      });
+    await createPod('a', 'web', 'node-1', '0');
+    await createPod('b', 'web', 'node-2', '0');
+    await createPod('c', 'web', 'node-3', '-1');
+    await createPod('d', 'old', 'node-1', '0');
+    await bench.client.create(REPLICA_SETS, set('old', 1));
+    await bench.client.create(REPLICA_SETS, set('web', 3));
+    await bench.clock.advance(1000);
+    const names = async () =>
+      (await bench.pods())
+        .filter(({ metadata }) => metadata.deletionTimestamp === undefined)
+        .map(({ metadata }) => metadata.name);
+    await scale(2);
+    assert.deepEqual(await names(), ['a', 'b', 'd']);
+    await scale(1);
+    assert.deepEqual(await names(), ['b', 'd']);
   });
 
   it('creates no Pods while it is being deleted', async () => {
@@ -598,6 +679,53 @@ describe('The controllers of a cluster', () => {
     await bench.pass(1000);
     assert.equal((await bench.list(REPLICA_SETS)).length, 1);
     assert.equal((await bench.list(PODS)).length, 0);
+    await bench.end();
+  });
+
+  it('publish the certificate of the server again after it was changed, with other metadata kept', async () => {
+    const bench = new ClusterBench();
+    await bench.start({ controllers: ['root-ca-certificate-publisher'], rootCaPem: 'pem' });
+    const name = 'kube-root-ca.crt';
+    const description = 'kubernetes.io/description';
+    const { metadata } = await bench.get(CONFIG_MAPS, name);
+    for (const change of [
+      { data: { 'ca.crt': 'other' } },
+      { metadata: { annotations: { [description]: null, own: 'kept' } } },
+      { metadata: { annotations: { [description]: '' } } },
+    ]) {
+      await bench.merge(CONFIG_MAPS, name, change);
+      await bench.pass(1000);
+      const { data, ...restored } = await bench.get(CONFIG_MAPS, name);
+      assert.deepEqual(data, { 'ca.crt': 'pem' });
+      const { annotations } = restored.metadata;
+      assert.equal(annotations?.[description], metadata.annotations?.[description]);
+    }
+    assert.equal((await bench.get(CONFIG_MAPS, name)).metadata.annotations?.['own'], 'kept');
+    await bench.end();
+  });
+
+  it('discover the resources again if the server could not answer', async () => {
+    const bench = new ClusterBench();
+    let isDown = true;
+    const client = new HttpClient({
+      server: 'https://test',
+      clock: bench.clock,
+      handler: (request) => {
+        const isDiscovery = /^\/apis?(?:\?|$)/.test(request.path);
+        if (isDown && isDiscovery) return Promise.reject(new Error('down'));
+        return bench.server.handler(request);
+      },
+    });
+    await bench.start({ controllers: ['garbage-collector'] }, client);
+    const owner = await bench.create(CONFIG_MAPS, 'owner');
+    const ownerReferences = [controllerReference(owner)];
+    await bench.create(CONFIG_MAPS, 'owned', { metadata: { ownerReferences } });
+    await bench.client.delete(CONFIG_MAPS, owner.metadata);
+    await bench.pass(10_000);
+    assert.equal((await bench.list(CONFIG_MAPS)).length, 1);
+    isDown = false;
+    await bench.pass(10_000);
+    assert.deepEqual(await bench.list(CONFIG_MAPS), []);
     await bench.end();
   });
 

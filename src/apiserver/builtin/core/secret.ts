@@ -1,5 +1,4 @@
 import { textFromBase64, toBase64 } from '../../../util/bytes.ts';
-import { typedText } from '../../../api/field-error.ts';
 import { objectIn, setDefault, textIn } from '../../../util/json-value.ts';
 import { isRecord } from '../../../util/values.ts';
 import type { Secret } from '../../../api/builtin.ts';
@@ -25,8 +24,7 @@ export const SECRET: BuiltinKind = {
   validate: validateSecret,
   validateUpdate: (secret, previous) => {
     const type = secret.text('type');
-    if (type !== textIn(previous, 'type'))
-      secret.invalid('type', 'field is immutable', typedText(type));
+    if (type !== textIn(previous, 'type')) secret.invalid('type', 'field is immutable', type);
     requireUnchangedData(secret, previous, ['data']);
   },
   columns: columns(

@@ -1,7 +1,7 @@
 import assert from 'node:assert/strict';
 import { afterEach, beforeEach, describe, it } from 'node:test';
 import { NODES, PODS } from '../../../../src/api/builtin.ts';
-import { ClusterBench } from '../cluster-bench.ts';
+import { ClusterBench, NAMESPACE } from '../cluster-bench.ts';
 
 const NOT_HELPFUL =
   'preemption: 0/1 nodes are available: 1 Preemption is not helpful for scheduling.';
@@ -231,6 +231,19 @@ describe('The scheduler', () => {
     assert.equal(await nodeOf('self'), 'node-1', 'the first Pod of a group needs no other');
   });
 
+  it('tries a Pod at once that replaces one which had to wait', async () => {
+    await bench.createPod('web', { nodeSelector: { disk: 'ssd' } });
+    await bench.pass(60_000);
+    const [before] = await bench.list(PODS);
+    await bench.client.delete(PODS, before!.metadata, { gracePeriodSeconds: 0 });
+    await bench.pass(1);
+    await bench.createPod('web', { nodeSelector: { disk: 'ssd' } });
+    await bench.pass(1);
+    await bench.merge(NODES, 'node-1', { metadata: { labels: { disk: 'ssd' } } });
+    await bench.pass(1500);
+    assert.equal(await nodeOf('web'), 'node-1');
+  });
+
   it('ignores Pods of other schedulers and Pods with scheduling gates', async () => {
     await bench.createPod('other', { schedulerName: 'other' });
     await bench.createPod('gated', { schedulingGates: [{ name: 'example.com/quota' }] });
@@ -322,6 +335,56 @@ describe('Taint eviction', () => {
       'PIDPressure Unknown',
       'Ready Unknown',
     ]);
+  });
+
+  for (const [condition, name] of [
+    ['MemoryPressure True', 'memory-pressure'],
+    ['DiskPressure True', 'disk-pressure'],
+    ['PIDPressure True', 'pid-pressure'],
+    ['NetworkUnavailable True', 'network-unavailable'],
+    ['PIDPressure False', undefined],
+    ['Ready True', undefined],
+  ] as const) {
+    it(`gives a node with ${condition} ${name ? `the taint ${name}` : 'no taint'}`, async () => {
+      const [type, status] = condition.split(' ');
+      await bench.createNode('node-2', {
+        status: {
+          conditions: [
+            { type: 'Ready', status: 'True' },
+            { type, status },
+          ],
+        },
+      });
+      await bench.pass(1000);
+      const key = `node.kubernetes.io/${name}`;
+      assert.deepEqual(
+        (await bench.get(NODES, 'node-2')).spec?.taints?.map((each) => [each.key, each.effect]),
+        name && [[key, 'NoSchedule']],
+      );
+    });
+  }
+
+  it('tolerates a taint as long for a Pod that replaces another, and cancels nothing for it', async () => {
+    await bench.createPod('minute', { ...tolerating(60), nodeName: 'node-1' });
+    await taint([NO_EXECUTE]);
+    const replace = async (seconds?: number) => {
+      await bench.pass(40_000);
+      await bench.client.delete(
+        PODS,
+        { name: 'minute', namespace: NAMESPACE },
+        { gracePeriodSeconds: 0 },
+      );
+      await bench.createPod('minute', { ...tolerating(seconds), nodeName: 'node-1' });
+    };
+    await replace(60);
+    await bench.pass(50_000);
+    assert.deepEqual(await names(), ['minute']);
+    await bench.pass(12_000);
+    assert.deepEqual(await names(), []);
+    await bench.createPod('minute', { ...tolerating(60), nodeName: 'node-1' });
+    await replace();
+    await bench.pass(1000);
+    assert.ok(!(await bench.events('minute')).some((event) => event.includes('Cancelling')));
   });
 
   it('keeps a Pod if the taint is removed while it is tolerated', async () => {

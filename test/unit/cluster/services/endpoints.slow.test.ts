@@ -2,6 +2,7 @@ import assert from 'node:assert/strict';
 import { afterEach, beforeEach, describe, it } from 'node:test';
 import { ENDPOINT_SLICES, ENDPOINTS, PODS, SERVICES } from '../../../../src/api/builtin.ts';
 import type { EndpointSlice } from '../../../../src/api/builtin.ts';
+import { controllerOf } from '../../../../src/api/metadata.ts';
 import { planSlices } from '../../../../src/cluster/services/endpoint-slice.ts';
 import { ClusterBench } from '../cluster-bench.ts';
 
@@ -162,6 +163,49 @@ describe('The endpoint controllers', () => {
     assert.deepEqual(names, ['web-']);
     const all = (await bench.list(ENDPOINTS)).map(({ metadata }) => metadata.name);
     assert.deepEqual(all, ['web']);
+  });
+
+  it('replace a slice of an earlier Service, and create none for one that is being deleted', async () => {
+    const labels = {
+      'kubernetes.io/service-name': 'web',
+      'endpointslice.kubernetes.io/managed-by': 'endpointslice-controller.k8s.io',
+    };
+    const owner = { apiVersion: 'v1', kind: 'Service', name: 'web', uid: 'former' };
+    const metadata = { labels, ownerReferences: [owner] };
+    await bench.create(ENDPOINT_SLICES, 'former', { metadata, addressType: 'IPv4', endpoints: [] });
+    const service = await createService();
+    await bench.pass(1000);
+    const [slice, ...others] = await slices();
+    assert.deepEqual(others, []);
+    assert.equal(controllerOf(slice!)?.uid, service.metadata.uid);
+    await bench.merge(SERVICES, 'web', { metadata: { finalizers: ['example.com/hold'] } });
+    await bench.client.delete(SERVICES, service.metadata);
+    await bench.client.delete(ENDPOINT_SLICES, slice!.metadata);
+    await bench.pass(1000);
+    assert.deepEqual(await slices(), []);
+  });
+
+  it('copy Endpoints without their own annotations, at most 1000 addresses of a subset', async () => {
+    await createService({ selector: null });
+    const addresses = Array.from({ length: 600 }, (_, index) => ({
+      ip: `10.0.${index >> 8}.${index & 255}`,
+    }));
+    const notReadyAddresses = addresses.map(({ ip }) => ({ ip: ip.replace('10.', '11.') }));
+    const annotations = {
+      'endpoints.kubernetes.io/last-change-trigger-time': '2026-01-01T00:00:00Z',
+      'kubectl.kubernetes.io/last-applied-configuration': '{}',
+      kept: 'yes',
+    };
+    await bench.create(ENDPOINTS, 'web', {
+      metadata: { annotations },
+      subsets: [{ addresses, notReadyAddresses, ports: [{ port: 80 }] }],
+    });
+    await bench.pass(1000);
+    const [slice, ...others] = await slices();
+    assert.deepEqual(others, []);
+    assert.deepEqual(slice?.metadata.annotations, { kept: 'yes' });
+    const ready = slice?.endpoints?.filter(({ conditions }) => conditions?.ready).length;
+    assert.deepEqual([slice?.endpoints?.length, ready], [1000, 600]);
   });
 });
 

@@ -49,10 +49,17 @@ async function newOrphan(context: TestContext) {
   });
   await clock.advance(100);
   const orphan = () => client.get(PODS, at);
+  const patch = async (metadata: object) => {
+    await client.patch(PODS, at, { type: 'merge', body: { metadata } });
+    await clock.advance(100);
+  };
   /** Claims for the ReplicaSet as the cache of its controller has it. */
-  const claimed = () =>
-    claim({ client, signal: stop.signal }, { owner, ownerResource: REPLICA_SETS, owned });
-  return { client, owner, owners, orphan, claimed };
+  const claimed = (metadata: object = {}) => {
+    const claimant = { ...owner, metadata: { ...owner.metadata, ...metadata } };
+    const options = { owner: claimant, ownerResource: REPLICA_SETS, owned };
+    return claim({ client, signal: stop.signal }, options);
+  };
+  return { client, owner, owners, orphan, patch, claimed };
 }
 
 test('an owner adopts a Pod that its selector matches', async (context) => {
@@ -60,6 +67,26 @@ test('an owner adopts a Pod that its selector matches', async (context) => {
   assert.deepEqual(mapToClaimants(owners)(await orphan()), ['default/web']);
   assert.equal((await claimed()).length, 1);
   assert.equal(controllerOf(await orphan())?.uid, owner.metadata.uid);
+});
+
+test('an owner adopts no Pod that is being deleted', async (context) => {
+  const { client, orphan, patch, claimed } = await newOrphan(context);
+  await patch({ finalizers: ['example.com/hold'] });
+  await client.delete(PODS, (await orphan()).metadata);
+  await patch({ labels: { ...LABELS, more: 'yes' } });
+  assert.deepEqual(await claimed(), []);
+  assert.equal(controllerOf(await orphan()), undefined);
+});
+
+test('an owner that is being deleted keeps a Pod that its selector no longer matches', async (context) => {
+  const { owner, orphan, patch, claimed } = await newOrphan(context);
+  await claimed();
+  await patch({ labels: { app: 'other' } });
+  const deleted = { deletionTimestamp: owner.metadata.creationTimestamp };
+  assert.equal((await claimed(deleted)).length, 1);
+  assert.equal(controllerOf(await orphan())?.uid, owner.metadata.uid);
+  assert.deepEqual(await claimed(), []);
+  assert.equal(controllerOf(await orphan()), undefined);
 });
 
 for (const [what, isReplaced] of [

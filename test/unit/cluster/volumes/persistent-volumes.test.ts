@@ -17,7 +17,7 @@ describe('A PersistentVolume', () => {
       spec: {
         accessModes: ['ReadWriteOnce'],
         capacity: { storage },
-        hostPath: { path: '/x' },
+        csi: { driver: 'example.com', volumeHandle: name },
         ...spec,
       },
     });
@@ -59,6 +59,28 @@ describe('A PersistentVolume', () => {
     assert.equal(metadata.annotations?.['pv.kubernetes.io/bind-completed'], 'yes');
     assert.equal((await claim('too-large')).status?.phase, 'Pending');
   });
+
+  for (const [title, given, wanted] of [
+    ['storage class', {}, { storageClassName: 'fast' }],
+    ['volume mode', { volumeMode: 'Block' }, {}],
+    ['attributes class', {}, { volumeAttributesClassName: 'gold' }],
+    ['access modes', {}, { accessModes: ['ReadWriteOnce', 'ReadWriteMany'] }],
+    ['labels', {}, { selector: { matchLabels: { disk: 'ssd' } } }],
+    ['capacity', { capacity: { storage: '1023Mi' } }, {}],
+  ] as const) {
+    it(`is not bound to a claim that needs another ${title}`, async () => {
+      await createVolume('other', '1Gi', given);
+      await createClaim('claim', '1Gi', wanted);
+      await bench.pass(2000);
+      assert.deepEqual(await phases(), { other: ['Available', undefined] });
+      const spec = { ...wanted, selector: undefined, resources: undefined };
+      const { metadata } = await createVolume('same', '1Gi', spec);
+      const labels = { disk: 'ssd' };
+      await bench.merge(PERSISTENT_VOLUMES, metadata.name, { metadata: { labels } });
+      await bench.pass(2000);
+      assert.deepEqual((await phases())['same'], ['Bound', 'claim']);
+    });
+  }
 
   it('is bound to the claim that it or the claim names', async () => {
     await createVolume('wanted', '10Gi');

@@ -129,6 +129,27 @@ describe('A Job', () => {
     assert.deepEqual(logs.toSorted(), ['part 0\n', 'part 1\n', 'part 2\n']);
   });
 
+  it('has no Pods of this controller if another one manages it', async () => {
+    await create(['true'], { managedBy: 'example.com/controller' });
+    await bench.pass(2000);
+    assert.deepEqual([await pods(), await status()], [[], {}]);
+  });
+
+  it('keeps Pods that are ready if it needs fewer', async () => {
+    await create(['nginx'], { parallelism: 3 });
+    await bench.pass(1000);
+    const [first, second, third] = (await pods()).map(({ metadata }) => metadata.name);
+    const unready = { metadata: { annotations: { 'kubelet.crd-controller/ready': 'false' } } };
+    for (const name of [first!, third!]) await bench.merge(PODS, name, unready);
+    await bench.pass(1000);
+    await bench.merge(JOBS, 'job', { spec: { parallelism: 1 } });
+    await bench.pass(40_000);
+    assert.deepEqual(
+      (await pods()).map(({ metadata }) => metadata.name),
+      [second],
+    );
+  });
+
   it('has no Pods while it is suspended', async () => {
     await create(['sleep', '60'], { suspend: true });
     await bench.pass(1000);
@@ -206,6 +227,13 @@ test('finalizers stay while only the cache does not show what they wait for', as
     await bench.pass(5000);
     assert.deepEqual((await bench.get(PODS, 'pod')).metadata.finalizers, [TRACKING]);
     assert.ok(await bench.get(PERSISTENT_VOLUME_CLAIMS, 'data'));
+    if (hidden === PODS) {
+      const at = { namespace: NAMESPACE, name: 'pod' };
+      await bench.merge(PODS, 'pod', { metadata: { finalizers: null } });
+      await bench.client.delete(PODS, at, { gracePeriodSeconds: 0 });
+      await bench.pass(60_000);
+      assert.deepEqual(await bench.list(PERSISTENT_VOLUME_CLAIMS), []);
+    }
     await bench.end();
   }
 });
