@@ -35,6 +35,11 @@ export class Verbatim {
   }
 }
 
+/** Returns a text whose type in Go is not `string`, which messages encode as JSON. */
+export function typedText(text: string): Verbatim {
+  return new Verbatim(goJson(text));
+}
+
 /** Placeholder of a value that is too large for a message. */
 export const OMITTED: Verbatim = new Verbatim('');
 

@@ -102,6 +102,7 @@ function definitionOf(
         linkedSchema(schemaName({ group, version }, kind)),
         messageOfKind({ group, version, kind }),
         defaults,
+        others.requiresByRules,
       );
       return schema;
     },

@@ -1,3 +1,4 @@
+import { localCondition } from '../builtin/apiregistration/api-service.ts';
 import { shallowCopy } from '../objects/resource-definition.ts';
 import { timestamp } from '../../api/conditions.ts';
 import { equalJson } from '../../api/equal.ts';
@@ -75,17 +76,10 @@ export class ApiServices {
       store.collection(RESOURCE).put(tracked);
       return;
     }
-    const condition = {
-      type: 'Available',
-      status: 'True',
-      lastTransitionTime: creationTimestamp,
-      reason: 'Local',
-      message: 'Local APIServices are always available',
-    };
     store.collection(RESOURCE).put({
       ...tracked,
       metadata: { ...tracked.metadata, uid: uid(), resourceVersion: '', creationTimestamp },
-      status: { conditions: [condition] },
+      status: { conditions: [localCondition(creationTimestamp)] },
     });
   }
 }

@@ -7,7 +7,7 @@ import { isRecord } from '../../util/values.ts';
 import { fieldElement, FieldSet, FieldSetBuilder } from './field-set.ts';
 import type { PathElement } from './field-set.ts';
 import type { Shape } from './typed-value.ts';
-import { itemElement, shapeOf } from './typed-value.ts';
+import { UnidentifiedItem, itemElement, shapeOf } from './typed-value.ts';
 
 /** The changed fields between two objects. The sets are disjoint. Each is built when it is first read. */
 export interface Comparison {
@@ -220,7 +220,10 @@ function byElement(
   const items = new Map<PathElement, unknown[]>();
   for (const item of list) {
     const element = itemElement(item, schema, shape);
-    if (element === undefined) continue;
+    if (element === undefined) {
+      if (shape.kind === 'keyed') throw new UnidentifiedItem();
+      continue;
+    }
     const others = items.get(element);
     if (others) others.push(item);
     else items.set(element, [item]);

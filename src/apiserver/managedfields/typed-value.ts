@@ -80,6 +80,9 @@ export function itemElement(
   return Object.keys(key).length === 0 ? undefined : keyElement(key);
 }
 
+/** The object has an item without a key, so that no manager can own its fields. */
+export class UnidentifiedItem extends Error {}
+
 function mapShape(schema: JsonSchema): Shape {
   return schema['x-kubernetes-map-type'] === 'atomic' ? LEAF : MAP;
 }
@@ -226,7 +229,10 @@ function mismatch(value: unknown, schema: JsonSchema): string | undefined {
         ? undefined
         : `expected string, got &value.valueUnstructured{Value:${goSyntax(value)}}`;
     default:
-      return undefined;
+      // A quantity.
+      return schema.oneOf && typeof value === 'object'
+        ? `expected any scalar, got ${show(value)}`
+        : undefined;
   }
 }
 

@@ -92,7 +92,7 @@ async function storeNew(call: Call, draft: UpdatedObject): Promise<StoredObject>
   const stored = storedCall(call);
   const own = await call.backend.converter.toStorage(object, stored.definition);
   await pause(call);
-  return insertObject(stored, { ...draft, object: own });
+  return insertObject(stored, { ...draft, object: own }, call.definition);
 }
 
 /** Returns the answer for an object that was created. */

@@ -153,12 +153,14 @@ async function replaceObject(
 /**
  * Stores a new object.
  *
+ * @param names names of the resource in an error
  * @throws {StatusError} 409 if there is one of this name
  * @throws {StaleObject} if there was none when an apply or an update read it
  */
 export async function insertObject(
   call: Call,
   { object, writesEqual = false }: UpdatedObject,
+  names: ResourceDefinition = call.definition,
 ): Promise<StoredObject> {
   const { backend, definition, info } = call;
   const { namespace, name, resourceVersion } = object.metadata;
@@ -174,9 +176,9 @@ export async function insertObject(
   await pause(call);
   const present = backend.store.collection(definition).get(namespace, name);
   if (present) {
-    if (!isCreate) throw new StaleObject(alreadyExists(definition, name, '').status);
+    if (!isCreate) throw new StaleObject(alreadyExists(names, name, '').status);
     const isDeleted = present.metadata.deletionTimestamp !== undefined;
-    throw alreadyExists(definition, name, isDeleted ? 'object is being deleted: ' : '');
+    throw alreadyExists(names, name, isDeleted ? 'object is being deleted: ' : '');
   }
   return isDryRun(call) ? object : putObject(call, { object: own, writesEqual });
 }

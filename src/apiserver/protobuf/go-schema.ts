@@ -15,19 +15,21 @@ import { objectMetaSchema } from '../schema/builtin-schemas.ts';
  *
  * @param message the kind's protobuf message, which has Go's encoding of each field
  * @param defaults values by path: `spec.replicas`, `webhooks[].failurePolicy`
+ * @param requiresByRules whether a required text, list or map has its zero value everywhere
  * @throws {Error} if a path leads to no field
  */
 export function goSchema(
   schema: JsonSchema,
   message: MessageType | undefined,
   defaults: Readonly<Record<string, unknown>>,
+  requiresByRules: boolean = false,
 ): JsonSchema {
   const { properties = {} } = schema;
   const copies = new Map<string, Map<JsonSchema, JsonSchema>>();
   const fields = Object.entries(properties).map(([name, field]) => {
     if (name === 'metadata') return [name, goMetadataSchema()];
     const known = fieldOf(message, name);
-    const place = name === 'status' ? 'status' : 'spec';
+    const place = requiresByRules || name === 'status' ? 'status' : 'spec';
     return [name, known ? withZero(field, known, isRequired(schema, name), place, copies) : field];
   });
   let result: JsonSchema = { ...schema, properties: Object.fromEntries(fields) };
@@ -71,9 +73,9 @@ function withZero(
   copies: Copies,
 ): JsonSchema {
   const copied = typeof field.type === 'string' ? schema : inside(schema, field, place, copies);
-  if (field.optional || field.pointer || copied.default !== undefined) return copied;
+  if (field.optional || copied.default !== undefined) return copied;
   const isLeftOut = required && place === 'spec';
-  if (field.label !== 'single') return isLeftOut ? copied : { ...copied, ...NULL };
+  if (field.pointer || field.label !== 'single') return isLeftOut ? copied : { ...copied, ...NULL };
   if (isTime(field.type)) return { ...copied, ...NULL };
   const zero = zeroOf(copied, field);
   if (zero === undefined || (zero === '' && isLeftOut)) return copied;
@@ -199,7 +201,7 @@ function withDefault(
   }
   const field = properties?.[name];
   if (!field) throw new Error(`No field ${name}`);
-  const own = value === null ? NULL : { default: value };
+  const own = value === null ? NULL : { default: value, nullable: false };
   const changed = rest.length > 0 ? withDefault(field, rest, value) : { ...field, ...own };
   return { ...schema, properties: { ...properties, [name]: changed } };
 }

@@ -2,6 +2,7 @@ import type { MessageField, MessageType } from '../protobuf/decode-message.ts';
 import { messageTypeOf } from '../protobuf/decode-message.ts';
 import type { FieldError } from '../../api/field-error.ts';
 import { NOT_A_QUANTITY, quantityProblem } from '../../api/quantity.ts';
+import { utf8Length } from '../../util/bytes.ts';
 import { goNumber } from '../../util/go-format.ts';
 import { isRecord } from '../../util/values.ts';
 import { goTypeOf } from '../json/go-json.ts';
@@ -105,11 +106,27 @@ function packaged(name: string): string {
 
 /** Returns the message of Go's decoder for text that is not base64. */
 export function base64Problem(text: string): string {
-  const padding = text.indexOf('=');
-  const end = padding < 0 ? text.length : padding;
-  const wrong =
-    /[^A-Za-z0-9+/\r\n]/.exec(text.slice(0, end))?.index ?? (padding < 0 ? end - (end % 4) : end);
+  const wrong = utf8Length(text.slice(0, base64Fault(text)));
   return `illegal base64 data at input byte ${wrong}`;
+}
+
+/** Returns where Go's decoder of base64 ends. */
+function base64Fault(text: string): number {
+  let index = 0;
+  // The place in a group of four characters.
+  let place = 0;
+  while (index < text.length && text[index] !== '=') {
+    const character = text[index] ?? '';
+    if (/[A-Za-z0-9+/]/.test(character)) place = (place + 1) % 4;
+    else if (!/[\r\n]/.test(character)) return index;
+    index++;
+  }
+  if (index === text.length) return index - place;
+  if (place < 2) return index;
+  const afterLines = (from: number) => from + (/^[\r\n]*/.exec(text.slice(from))?.[0].length ?? 0);
+  const next = afterLines(index + 1);
+  if (place === 3 || next === text.length) return next;
+  return text[next] === '=' ? afterLines(next + 1) : next - 1;
 }
 
 /** Returns the message of Go's converter for the message of its decoder about base64 or a fraction. */

@@ -39,13 +39,13 @@ export async function beforeUpdate(
 ): Promise<ApiObject> {
   const { definition, info } = request;
   const { hooks, storedAs } = definition;
+  requireCurrent(definition, draft, previous);
   if (storedAs) {
     const before = storedAs.fromStored(previous);
     const own = resetFields(draft, before, definition, info.subresource);
     const ofStoredKind = { ...request, definition: storedAs.definition };
     return beforeUpdate(ofStoredKind, previous, toStoredKind(request, storedAs, own, before));
   }
-  requireCurrent(definition, draft, previous);
   if (draft.apiVersion === '') {
     throw internalError("Object 'apiVersion' is missing in 'object has no apiVersion field'");
   }

@@ -35,7 +35,7 @@ export function validateObject(
     const byOwnRules = validate !== undefined || validateInSteps !== undefined;
     return errors.filter(({ reason, field }) =>
       reason === 'FieldValueRequired'
-        ? !/^status\.|\.metadata\./.test(field)
+        ? !definition.requiresByRules && !/^status\.|\.metadata\./.test(field)
         : !byOwnRules && reason === 'FieldValueNotSupported',
     );
   }

@@ -10,7 +10,7 @@ import { staticNameWarnings, validateStaticName } from './static-names.ts';
 import { validateLabelSelector } from '../shared/label-selector-validation.ts';
 import { validateMatchConditions, validateRule } from './match-validation.ts';
 import type { BuiltinKind, KindTraits } from '../shared/builtin-kind.ts';
-import { requireDomain } from '../shared/domain-names.ts';
+import { requireQualifiedName } from '../shared/domain-names.ts';
 
 const TRAITS = {
   tracksGeneration: true,
@@ -51,7 +51,7 @@ function validate(configuration: CheckedObject, previous: StoredObject | undefin
   validateStaticName(configuration, previous);
   const names = new Set<string>();
   for (const webhook of configuration.items('webhooks')) {
-    requireDomain(webhook, 'name', webhook.text('name'), 3);
+    requireQualifiedName(webhook, 'name');
     for (const rule of webhook.items('rules')) validateRule(rule);
     webhook.requireSupported('failurePolicy', ['Fail', 'Ignore']);
     webhook.requireSupported('matchPolicy', ['Equivalent', 'Exact']);

@@ -1,7 +1,9 @@
 import { nameProblems } from '../../../api/object-names.ts';
 import { fromBase64 } from '../../../util/bytes.ts';
 import { goQuote } from '../../../util/go-quote.ts';
-import { objectIn, textIn } from '../../../util/json-value.ts';
+import { timestamp } from '../../../api/conditions.ts';
+import type { JsonObject } from '../../../util/json-value.ts';
+import { isSet, objectIn, textIn } from '../../../util/json-value.ts';
 import type { CheckedObject } from '../../objects/checked-object.ts';
 import { column, columns } from '../../table/column.ts';
 import type { BuiltinKind } from '../shared/builtin-kind.ts';
@@ -13,7 +15,21 @@ export const API_SERVICE: BuiltinKind = {
   ...STATUS_ONLY,
   nameFormat: 'pathSegment',
   unconditionalUpdate: false,
+  hooks: {
+    prepareForCreate: (service, { now }) => {
+      if (isSet(objectIn(service, 'spec'), 'service')) return;
+      service['status'] = { conditions: [localCondition(timestamp(now))] };
+    },
+  },
   validate: validateApiService,
+  validateUpdate: (service, _previous, subresource) => {
+    for (const condition of subresource === 'status'
+      ? service.in('status').items('conditions')
+      : []) {
+      if (STATUSES.includes(condition.text('status'))) continue;
+      condition.notSupported('status', STATUSES);
+    }
+  },
   defaults: { 'spec.service.port': 443 },
   columns: columns(
     column('Service', 'Service that serves the API.', (service) => {
@@ -28,6 +44,19 @@ export const API_SERVICE: BuiltinKind = {
     }),
   ),
 };
+
+/** Returns the condition of an API that this server has. */
+export function localCondition(lastTransitionTime: string): JsonObject {
+  return {
+    type: 'Available',
+    status: 'True',
+    lastTransitionTime,
+    reason: 'Local',
+    message: 'Local APIServices are always available',
+  };
+}
+
+const STATUSES = ['True', 'False', 'Unknown'];
 
 const MAX_GROUP_PRIORITY = 20_000;
 const MAX_VERSION_PRIORITY = 1000;

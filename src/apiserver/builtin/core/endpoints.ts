@@ -7,14 +7,11 @@ import { column, columns } from '../../table/column.ts';
 import { ipProblem, ipWarnings } from '../shared/addresses.ts';
 import type { BuiltinKind } from '../shared/builtin-kind.ts';
 import { firstThree } from '../shared/cells.ts';
-import {
-  PORT_PROTOCOLS,
-  validateEndpointAddress,
-  validateEndpointNames,
-} from '../shared/endpoint-addresses.ts';
+import { PORT_PROTOCOLS, requireNodeName, requireUsableIp } from '../shared/endpoint-addresses.ts';
 
 export const ENDPOINTS_KIND: BuiltinKind = {
   resource: 'endpoints',
+  requiresByRules: true,
   revalidatesName: 'object',
   createOnUpdate: true,
   defaults: { 'subsets[].ports[].protocol': 'TCP' },
@@ -55,13 +52,11 @@ function validateEndpoints(endpoints: CheckedObject, previous: StoredObject | un
     }
     for (const address of lists.flatMap((list) => subset.items(list))) {
       const ip = address.text('ip');
-      validateEndpointAddress(address, 'ip', ip);
-      // As upstream, which parses it twice.
       const problem = ipProblem(ip);
-      if (problem?.startsWith('must be a valid')) {
-        address.invalid('ip', 'must be a valid IP address', ip);
-      }
-      validateEndpointNames(address);
+      if (problem !== undefined) address.invalid('ip', problem, ip);
+      requireUsableIp(address, 'ip', ip);
+      address.requireFormat('hostname', 'dns1123Label');
+      requireNodeName(address);
     }
     const ports = subset.items('ports');
     for (const port of ports) {

@@ -1,4 +1,5 @@
 import { qualifiedNameProblems } from '../../../api/object-names.ts';
+import { typedText } from '../../../api/field-error.ts';
 import type { JsonObject } from '../../../util/json-value.ts';
 import { objectIn, objectsIn, setOwn } from '../../../util/json-value.ts';
 import { compareQuantities, quantityNanos } from '../../../api/quantity.ts';
@@ -6,6 +7,7 @@ import type { CheckSteps } from '../../objects/check-steps.ts';
 import { PART_WEIGHT } from '../../objects/check-steps.ts';
 import type { CheckedObject } from '../../objects/checked-object.ts';
 import {
+  canOvercommit,
   validateContainerResourceName,
   validateResourceName,
 } from '../pods/container-resources.ts';
@@ -13,6 +15,7 @@ import type { BuiltinKind } from '../shared/builtin-kind.ts';
 
 export const LIMIT_RANGE: BuiltinKind = {
   resource: 'limitranges',
+  requiresByRules: true,
   revalidatesName: 'object',
   createOnUpdate: true,
   defaults: { 'spec.limits': null },
@@ -70,11 +73,12 @@ const ORDER = [
 function* validateLimit(limit: CheckedObject, types: Set<string>): CheckSteps {
   const type = limit.text('type');
   const problems = qualifiedNameProblems(type);
-  limit.problems('type', problems, type);
+  limit.problems('type', problems, typedText(type));
   if (problems.length === 0 && !TYPES.has(type) && !type.includes('/')) {
-    limit.invalid('type', 'must be a standard limit type or fully qualified', type);
+    limit.invalid('type', 'must be a standard limit type or fully qualified', typedText(type));
   }
-  limit.requireUnique('type', types);
+  if (types.has(type)) limit.duplicate('type', typedText(type));
+  types.add(type);
   const fields = AMOUNTS.filter((field) => type !== 'Pod' || !field.startsWith('default'));
   for (const field of AMOUNTS.filter((each) => !fields.includes(each))) {
     if (Object.keys(limit.in(field).value).length === 0) continue;
@@ -106,16 +110,25 @@ function* validateLimit(limit: CheckedObject, types: Set<string>): CheckSteps {
       const why = `${WORDS[low]} value ${less} is greater than ${than} value ${more}`;
       limit.invalid(`${field}[${name}]`, why, amount(shown, name));
     }
+    const [most, request] = [amount('default', name), amount('defaultRequest', name)];
+    const isSame = most === '' || request === '' || compareQuantities(most, request) === 0;
+    if (!isSame && !canOvercommit(name)) {
+      const why = `default value ${most} must equal to defaultRequest value ${request} in ${name}`;
+      limit.invalid(`defaultRequest[${name}]`, why, request);
+    }
     const ratio = amount('maxLimitRequestRatio', name);
     if (ratio === '') continue;
     const field = `maxLimitRequestRatio[${name}]`;
     if (compareQuantities(ratio, '1') < 0)
       limit.invalid(field, `ratio ${ratio} is less than 1`, ratio);
-    const [min, max] = [amount('min', name), amount('max', name)].map((each) =>
-      Number(quantityNanos(each) ?? 0n),
+    const [min, max] = [amount('min', name), amount('max', name)];
+    if (min === '' || max === '') continue;
+    const limitRatio = Number(quantityNanos(max) ?? 0n) / Number(quantityNanos(min) ?? 0n);
+    if (!(Number(quantityNanos(ratio) ?? 0n) / 1e9 > limitRatio)) continue;
+    limit.invalid(
+      field,
+      `ratio ${ratio} is greater than max/min = ${limitRatio.toFixed(6)}`,
+      ratio,
     );
-    const most = (max ?? 0) / (min || 1);
-    if (!min || !max || Number(quantityNanos(ratio) ?? 0n) / 1e9 <= most) continue;
-    limit.invalid(field, `ratio ${ratio} is greater than max/min = ${most.toFixed(6)}`, ratio);
   }
 }

@@ -1,4 +1,6 @@
+import { typedText } from '../../../api/field-error.ts';
 import { listIn, objectIn, setDefault } from '../../../util/json-value.ts';
+import type { CheckedObject } from '../../objects/checked-object.ts';
 import { fieldsAt } from '../../objects/field-path.ts';
 import { validateFinalizer } from '../../objects/finalizers.ts';
 import type { ApiObject, HookContext, StoredObject } from '../../objects/resource-definition.ts';
@@ -25,14 +27,9 @@ export const NAMESPACE: BuiltinKind = {
     const spec = namespace.in('spec');
     const finalizers = previous ? [] : spec.list('finalizers').map(String);
     for (const finalizer of finalizers) validateFinalizer(spec, 'finalizers', finalizer);
-    const isDeleted = namespace.value.metadata.deletionTimestamp !== undefined;
-    const phase = namespace.in('status').text('phase');
-    const expected = isDeleted ? 'Terminating' : 'Active';
-    if (phase === expected) return;
-    const when = `\`deletionTimestamp\` is ${isDeleted ? 'not ' : ''}empty`;
-    namespace.invalid('status.Phase', `may only be '${expected}' if ${when}`, phase);
   },
   validateUpdate: (namespace, _previous, subresource) => {
+    if (subresource === 'status') validatePhase(namespace);
     if (subresource !== 'finalize') return;
     const spec = namespace.in('spec');
     for (const [index, finalizer] of spec.list('finalizers').map(String).entries()) {
@@ -41,6 +38,16 @@ export const NAMESPACE: BuiltinKind = {
   },
   columns: columns(field('Status', 'status.phase')),
 };
+
+function validatePhase(namespace: CheckedObject<StoredObject>): void {
+  const isDeleted = namespace.value.metadata.deletionTimestamp !== undefined;
+  const phase = namespace.in('status').text('phase');
+  const expected = isDeleted ? 'Terminating' : 'Active';
+  if (phase === expected) return;
+  const when = `\`deletionTimestamp\` is ${isDeleted ? 'not ' : ''}empty`;
+  const why = `may only be '${expected}' if ${when}`;
+  namespace.invalid('status.Phase', why, typedText(phase));
+}
 
 /** While it is there, the contents of the namespace have not been removed. */
 const FINALIZER = 'kubernetes';

@@ -1,3 +1,4 @@
+import { escapeHtml } from '../../../util/go-format.ts';
 import { goQuote } from '../../../util/go-quote.ts';
 import type { JsonObject } from '../../../util/json-value.ts';
 import { isSet, listIn, objectIn, objectsIn, textIn } from '../../../util/json-value.ts';
@@ -12,7 +13,7 @@ import { CheckedObject } from '../../objects/checked-object.ts';
 import type { ApiObject, StoredObject } from '../../objects/resource-definition.ts';
 import { AGE_COLUMN, NAME_COLUMN, column, field, wide } from '../../table/column.ts';
 import { validateAmount } from '../pods/container-resources.ts';
-import { cidrProblem, cidrWarnings } from '../shared/addresses.ts';
+import { cidrProblem, cidrWarnings, parseCidr } from '../shared/addresses.ts';
 import type { BuiltinKind } from '../shared/builtin-kind.ts';
 import { requireSelectorKey } from '../shared/label-selector-validation.ts';
 import { addressWarnings } from '../shared/warnings.ts';
@@ -23,12 +24,18 @@ const wideNodeColumn = wide<MutableNode>;
 
 export const NODE: BuiltinKind = {
   resource: 'nodes',
+  requiresByRules: true,
   revalidatesName: 'object',
   keepsStatus: true,
   selectableFields: {
     'spec.unschedulable': (node) => String(objectIn(node, 'spec')?.['unschedulable'] === true),
   },
-  hooks: { applyDefaults, admit: taintNewNode, prepareForUpdate: dropConfig },
+  hooks: {
+    applyDefaults,
+    admit: taintNewNode,
+    prepareForCreate: dropDisabled,
+    prepareForUpdate: dropDisabled,
+  },
   validate,
   validateUpdate,
   columns: [
@@ -85,18 +92,20 @@ function taintNewNode(node: ApiObject, previous: StoredObject | undefined): void
   if (!isTainted) node['spec'] = { ...spec, taints: [...taints, NOT_READY] };
 }
 
-/** Drops the state of a feature that is removed. */
-function dropConfig(node: ApiObject, previous: StoredObject): void {
-  for (const [part, field] of [
-    ['spec', 'configSource'],
-    ['status', 'config'],
-  ] as const) {
-    const { [field]: _, ...rest } = objectIn(node, part) ?? {};
-    if (!isSet(objectIn(previous, part) ?? {}, field) && node[part]) node[part] = rest;
-  }
+/** Drops the fields of a feature that is removed, and of one that a feature gate turns off. */
+function dropDisabled(node: ApiObject): void {
+  const {
+    configSource: _source,
+    podPreemptionPolicy: _policy,
+    ...spec
+  } = objectIn(node, 'spec') ?? {};
+  const { config: _config, ...status } = objectIn(node, 'status') ?? {};
+  if (node['spec']) node['spec'] = spec;
+  if (node['status']) node['status'] = status;
 }
 
-function validate(node: CheckedObject): void {
+function validate(node: CheckedObject, previous: StoredObject | undefined): void {
+  if (!previous) validateSwap(node);
   validateAvoidedPods(node.in('metadata').in('annotations'));
   const spec = node.in('spec');
   const ranges = spec.list('podCIDRs');
@@ -104,8 +113,14 @@ function validate(node: CheckedObject): void {
     const problem = cidrProblem(String(range));
     if (problem !== undefined) spec.invalid(`podCIDRs[${index}]`, problem, range);
   }
-  const families = new Set(ranges.map((range) => String(range).includes(':')));
-  if (ranges.length > families.size) {
+  const unparsed = ranges.findIndex((range) => !parseCidr(String(range)));
+  if (ranges.length > 1 && unparsed !== -1) {
+    const why = `invalid CIDR[${unparsed}]: <nil> (invalid CIDR address: ${String(ranges[unparsed])})`;
+    const detail = `invalid PodCIDRs. failed to check with dual stack with error:${why}`;
+    spec.report({ reason: 'InternalError', field: spec.at('podCIDRs'), detail });
+  }
+  const families = new Set(ranges.map((range) => parseCidr(String(range))?.bits));
+  if (ranges.length > 1 && (unparsed !== -1 || ranges.length > families.size)) {
     spec.invalid('podCIDRs', 'may specify no more than one CIDR for each IP family');
   }
   const places = new Set<string>();
@@ -114,7 +129,8 @@ function validate(node: CheckedObject): void {
     const taint = new CheckedObject(value, `metadata.taints[${index}]`, node.errors);
     const { key = '', effect } = value;
     requireSelectorKey(taint, 'key');
-    taint.problems('value', labelValueProblems(taint.text('value')));
+    const problems = labelValueProblems(taint.text('value'));
+    if (problems.length > 0) taint.invalid('value', problems.join(';'));
     taint.requireText('effect');
     taint.requireOneOf('effect', ['NoSchedule', 'PreferNoSchedule', 'NoExecute']);
     const place = `${String(effect)}/${String(key)}`;
@@ -126,12 +142,14 @@ function validate(node: CheckedObject): void {
     }
     places.add(place);
   }
-  validateStatus(node.in('status'), new CheckedObject({}, 'metadata', node.errors));
+  validateStatus(node.in('status'));
 }
 
 /** A taint with the names of Go's fields, which upstream shows. */
 function taintText({ key, value = '', effect, timeAdded = null }: Readonly<JsonObject>): string {
-  return JSON.stringify({ Key: key, Value: value, Effect: effect, TimeAdded: timeAdded });
+  return escapeHtml(
+    JSON.stringify({ Key: key, Value: value, Effect: effect, TimeAdded: timeAdded }),
+  );
 }
 
 const AVOIDED_PODS = 'scheduler.alpha.kubernetes.io/preferAvoidPods';
@@ -158,17 +176,21 @@ function validateAvoidedPods(annotations: CheckedObject): void {
   }
 }
 
-const FEATURE = /^([A-Z][a-zA-Z0-9]*)(\/[A-Z][a-zA-Z0-9]*)*$/;
+const FEATURE = /^[A-Z][a-zA-Z0-9]*(\/[a-zA-Z][a-zA-Z0-9]*)*$/;
 
-/** @param metadata where a server reports the swap */
-function validateStatus(status: CheckedObject, metadata: CheckedObject): void {
+/** A server reports it in the metadata, and does not look at it in a write of the status. */
+function validateSwap(node: CheckedObject): void {
+  const swap = node.in('status').in('nodeInfo').in('swap').number('capacity') ?? 1;
+  if (swap > 0) return;
+  node.invalid('metadata.nodeSwapStatus.capacity', 'must be greater than zero', swap);
+}
+
+function validateStatus(status: CheckedObject): void {
   for (const list of ['capacity', 'allocatable']) {
     for (const [name, amount] of Object.entries(status.in(list).value)) {
       validateAmount(status, `${list}.${name}`, name, String(amount));
     }
   }
-  const swap = status.in('nodeInfo').in('swap').number('capacity') ?? 1;
-  if (swap <= 0) metadata.invalid('nodeSwapStatus.capacity', 'must be greater than zero', swap);
   const features = status.list('declaredFeatures').map(String);
   for (const [index, feature] of features.entries()) {
     const field = `declaredFeatures[${index}]`;
@@ -177,7 +199,7 @@ function validateStatus(status: CheckedObject, metadata: CheckedObject): void {
       const why = `invalid feature name ${goQuote(feature)}: must be no more than 253 characters`;
       status.invalid(field, why, feature);
     } else if (!FEATURE.test(feature)) {
-      const why = `invalid feature name ${goQuote(feature)}: must start with an UpperCamelCase segment, with subsequent segments separated by '/'`;
+      const why = `invalid feature name ${goQuote(feature)}: must start with an UpperCamelCase segment, with subsequent segments separated by '/' (e.g., MyFeature or MyFeature/mySubFeature), and contain only alphanumeric characters and slashes`;
       status.invalid(field, why, feature);
     }
     if (index === 0) continue;
@@ -188,7 +210,12 @@ function validateStatus(status: CheckedObject, metadata: CheckedObject): void {
 }
 
 /** Rejects changes of the Pod networks and of the provider after they are set. */
-function validateUpdate(node: CheckedObject, previous: StoredObject): void {
+function validateUpdate(
+  node: CheckedObject,
+  previous: StoredObject,
+  subresource: string | undefined,
+): void {
+  if (subresource === undefined) validateSwap(node);
   const spec = node.in('spec');
   const before = objectIn(previous, 'spec');
   const ranges = listIn(before, 'podCIDRs');
@@ -207,7 +234,8 @@ function validateUpdate(node: CheckedObject, previous: StoredObject): void {
   const taken = new Set<string>();
   for (const address of node.in('status').items('addresses')) {
     // A server shows the names of Go's fields.
-    const shown = JSON.stringify({ Type: address.text('type'), Address: address.text('address') });
+    const [type, text] = [address.text('type'), address.text('address')];
+    const shown = escapeHtml(JSON.stringify({ Type: type, Address: text }));
     if (taken.has(shown)) address.duplicate('', new Verbatim(shown));
     taken.add(shown);
   }
@@ -215,7 +243,6 @@ function validateUpdate(node: CheckedObject, previous: StoredObject): void {
 
 function nodeWarnings(spec: CheckedObject): string[] {
   return [
-    ...(spec.has('configSource') ? ['spec.configSource: the feature is removed'] : []),
     ...(spec.text('externalID') === ''
       ? []
       : ['spec.externalID: this field is deprecated, and is unused by Kubernetes']),

@@ -27,6 +27,7 @@ import { annotationWarnings, claimWarnings } from '../shared/warnings.ts';
 
 export const PERSISTENT_VOLUME_CLAIM: BuiltinKind = {
   resource: 'persistentvolumeclaims',
+  requiresByRules: true,
   revalidatesName: 'object',
   returnsDeleted: true,
   defaults: { 'spec.volumeMode': 'Filesystem', 'status.phase': 'Pending' },
@@ -34,7 +35,10 @@ export const PERSISTENT_VOLUME_CLAIM: BuiltinKind = {
     admit: setStorageClass,
     requireAdmitted: requireResizable,
     prepareForCreate: (claim) => alignDataSources(claim),
-    prepareForUpdate: (claim, previous) => alignDataSources(claim, previous),
+    prepareForUpdate: (claim, previous, { subresource }) => {
+      if (subresource === 'status') dropHealth(claim);
+      else alignDataSources(claim, previous);
+    },
   },
   validate: (claim) => validateClaimSpec(claim.in('spec')),
   validateUpdate: (next, previous, subresource) =>
@@ -114,6 +118,12 @@ function classOf(claim: StoredObject): string {
   return annotations?.[CLASS_ANNOTATION] ?? textIn(objectIn(claim, 'spec'), 'storageClassName');
 }
 
+/** Drops the health of the volume, which a feature gate turns off. */
+function dropHealth(claim: ApiObject): void {
+  const { healthStatus: _, ...status } = objectIn(claim, 'status') ?? {};
+  claim['status'] = status;
+}
+
 /**
  * The older name of the data source follows the newer one, and the other way round, if the source is in the same namespace.
  * The older name has claims and snapshots only.
@@ -121,10 +131,11 @@ function classOf(claim: StoredObject): string {
 function alignDataSources(claim: ApiObject, previous?: StoredObject): void {
   const spec = objectIn(claim, 'spec');
   if (!spec) return;
-  // A feature gate turns sources in other namespaces off.
-  if (textIn(objectIn(spec, 'dataSourceRef'), 'namespace') !== '') delete spec['dataSourceRef'];
-  const source = objectIn(spec, 'dataSource');
   const before = objectIn(previous, 'spec');
+  const isOfOther = textIn(objectIn(spec, 'dataSourceRef'), 'namespace') !== '';
+  // A feature gate turns sources in other namespaces off.
+  if (isOfOther && !isSet(before, 'dataSourceRef')) delete spec['dataSourceRef'];
+  const source = objectIn(spec, 'dataSource');
   const wasSet = isSet(before, 'dataSource') || isSet(before, 'dataSourceRef');
   if (source && !wasSet && !isSet(spec, 'dataSourceRef') && !isOlderSource(source)) {
     delete spec['dataSource'];
@@ -135,8 +146,9 @@ function alignDataSources(claim: ApiObject, previous?: StoredObject): void {
     return;
   }
   const ref = objectIn(spec, 'dataSourceRef');
-  if (dataSource === undefined && ref) {
-    spec['dataSource'] = { ...ref };
+  if (dataSource === undefined && ref && textIn(ref, 'namespace') === '') {
+    const { namespace: _, ...local } = ref;
+    spec['dataSource'] = local;
   }
 }
 
@@ -160,8 +172,13 @@ function validateClaimUpdate(next: CheckedObject, previous: StoredObject): void 
   const was = { ...before };
   if (isBound) {
     for (const spec of [was, after]) {
-      const requests = { ...objectIn(objectIn(spec, 'resources'), 'requests'), storage: '' };
-      spec['resources'] = { ...objectIn(spec, 'resources'), requests };
+      const requests = objectIn(objectIn(spec, 'resources'), 'requests');
+      if (requests) {
+        spec['resources'] = {
+          ...objectIn(spec, 'resources'),
+          requests: { ...requests, storage: '' },
+        };
+      }
       delete spec['volumeAttributesClassName'];
     }
   }
@@ -185,10 +202,24 @@ function validateClaimUpdate(next: CheckedObject, previous: StoredObject): void 
   if (compareQuantities(size, formerSize) < 0 && compareQuantities(size, capacity) <= 0) {
     next.forbidden('spec.resources.requests.storage', 'field can not be less than status.capacity');
   }
+  validateAttributesClass(next.in('spec'), previous);
   if (equalJson(after, was)) return;
   next.forbidden(
     'spec',
     'spec is immutable after creation except resources.requests and volumeAttributesClassName for bound claims',
+  );
+}
+
+/** A volume has a class of attributes as soon as one is applied to it. */
+function validateAttributesClass(spec: CheckedObject, previous: StoredObject): void {
+  if (!isSet(objectIn(previous, 'status'), 'currentVolumeAttributesClassName')) return;
+  const field = 'volumeAttributesClassName';
+  if (equalJson(spec.value[field], objectIn(previous, 'spec')?.[field])) return;
+  const change = spec.has(field) ? 'empty string' : 'nil';
+  if (spec.text(field) !== '') return;
+  spec.forbidden(
+    field,
+    `update to ${change} is forbidden when status.currentVolumeAttributesClassName is not nil`,
   );
 }
 

@@ -1,10 +1,11 @@
+import { utf8Length } from '../../../util/bytes.ts';
 import type { JsonObject } from '../../../util/json-value.ts';
 import { isSet, objectIn, textIn } from '../../../util/json-value.ts';
 import { isRecord } from '../../../util/values.ts';
 import { timestamp } from '../../../api/conditions.ts';
 import { equalJson } from '../../../api/equal.ts';
 import { compareQuantities } from '../../../api/quantity.ts';
-import type { CheckedObject } from '../../objects/checked-object.ts';
+import { CheckedObject } from '../../objects/checked-object.ts';
 import type { ApiObject, StoredObject } from '../../objects/resource-definition.ts';
 import { AGE_COLUMN, NAME_COLUMN, column, field } from '../../table/column.ts';
 import {
@@ -16,7 +17,12 @@ import {
   volumePhase,
 } from './volume-columns.ts';
 import { validateNodeSelector } from '../pods/pod-placement.ts';
-import { COMMON_SOURCES, requireDriverName, requireHostPath } from '../pods/volume-sources.ts';
+import {
+  COMMON_SOURCES,
+  requireDriverName,
+  requireHostPath,
+  validateIscsiTarget,
+} from '../pods/volume-sources.ts';
 import type { BuiltinKind } from '../shared/builtin-kind.ts';
 import { requireAmountOf, requireVolumeMode, validateAccessModes } from '../shared/claim-spec.ts';
 import { requireNoBacksteps } from '../shared/local-paths.ts';
@@ -24,6 +30,7 @@ import { VOLUMES, annotationWarnings, nodeSelectorWarnings } from '../shared/war
 
 export const PERSISTENT_VOLUME: BuiltinKind = {
   resource: 'persistentvolumes',
+  requiresByRules: true,
   revalidatesName: 'object',
   returnsDeleted: true,
   defaults: {
@@ -66,28 +73,30 @@ export const PERSISTENT_VOLUME: BuiltinKind = {
   warnings: volumeWarnings,
 };
 
-/** Records when the phase changed. */
+/** Records when the phase changed, unless the client does. */
 function markPhase(volume: ApiObject, previous: StoredObject | undefined, now: number): void {
   const status = objectIn(volume, 'status');
   const before = objectIn(previous, 'status');
-  if (!status || textIn(status, 'phase') === textIn(before, 'phase')) return;
-  volume['status'] = { ...status, lastPhaseTransitionTime: timestamp(now) };
+  if (!status) return;
+  const field = 'lastPhaseTransitionTime';
+  const [time, former] = [textIn(status, field), textIn(before, field)];
+  const isSame = textIn(status, 'phase') === textIn(before, 'phase');
+  const isKept = isSame ? time !== '' || former === '' : time !== '' && time !== former;
+  if (!isKept) volume['status'] = { ...status, [field]: isSame ? former : timestamp(now) };
 }
 
 function validateVolume(volume: CheckedObject): void {
   const spec = volume.in('spec');
+  validateMountOptions(volume);
   validateAccessModes(spec);
   const { value: capacity } = spec.in('capacity');
   if (Object.keys(capacity).length === 0) spec.required('capacity');
-  if (Object.keys(capacity).join() !== 'storage') {
-    spec.notSupported('capacity', ['storage'], capacity);
-  }
+  if (Object.keys(capacity).join() !== 'storage') spec.notSupported('capacity', ['storage']);
   for (const [name, amount] of Object.entries(capacity)) {
-    requireAmountOf(spec, `capacity[${name}]`, String(amount));
-  }
-  const storage = textIn(capacity, 'storage');
-  if (storage !== '' && compareQuantities(storage, '0') <= 0) {
-    spec.invalid('capacity[storage]', 'must be greater than zero', storage);
+    const field = `capacity[${name}]`;
+    requireAmountOf(spec, field, String(amount));
+    if (compareQuantities(String(amount), '0') > 0) continue;
+    spec.invalid(field, 'must be greater than zero', amount);
   }
   spec.requireOneOf('persistentVolumeReclaimPolicy', ['Delete', 'Recycle', 'Retain']);
   const affinity = spec.get('nodeAffinity');
@@ -96,10 +105,19 @@ function validateVolume(volume: CheckedObject): void {
   else affinity?.required('required', 'must specify required node constraints');
   const [source, ...others] = VOLUME_SOURCES.filter((field) => spec.get(field));
   if (source === undefined) spec.required('', 'must specify a volume type');
-  else (OF_VOLUMES[source] ?? COMMON_SOURCES[source])?.(spec.in(source), spec);
-  // The path of upstream.
-  for (const field of others.map((each) => (each === 'cephfs' ? 'cephFS' : each))) {
-    spec.forbidden(field, 'may not specify more than 1 volume type');
+  else {
+    const at = source === 'gcePersistentDisk' ? 'persistentDisk' : source;
+    const checked = new CheckedObject(spec.in(source).value, spec.at(at), spec.errors);
+    if (source === 'iscsi') validateIscsi(checked, volume.in('metadata').text('name'));
+    else (OF_VOLUMES[source] ?? COMMON_SOURCES[source])?.(checked, spec);
+  }
+  for (const field of others) {
+    // As upstream, whose paths are these.
+    if (field === 'flexVolume') COMMON_SOURCES[field]?.(spec.in(field), spec);
+    else {
+      const path = field === 'cephfs' ? 'cephFS' : field;
+      spec.forbidden(path, 'may not specify more than 1 volume type');
+    }
   }
   const policy = 'persistentVolumeReclaimPolicy';
   const isRoot = isRootPath(spec.in('hostPath').text('path'));
@@ -168,6 +186,34 @@ const OF_VOLUMES: Readonly<Record<string, (source: CheckedObject, spec: CheckedO
     }
   },
 };
+
+/** @param name the name of the volume */
+function validateIscsi(source: CheckedObject, name: string): void {
+  validateIscsiTarget(source, 'must be valid format');
+  source.get('secretRef')?.requireText('name');
+  const portal = source.text('targetPortal');
+  if (!source.has('initiatorName') || utf8Length(`${name}:${portal}`) <= 64) return;
+  const why =
+    'Total length of <volume name>:<iscsi.targetPortal> must be under 64 characters if iscsi.initiatorName is specified.';
+  // The path of upstream.
+  source.invalid('targetportal', why, portal);
+}
+
+/** Sources whose mount options an annotation may set. */
+const WITH_MOUNT_OPTIONS = VOLUME_SOURCES.filter(
+  (field) =>
+    !/^(?:hostPath|flocker|fc|flexVolume|portworxVolume|scaleIO|local|storageos|csi)$/.test(field),
+);
+
+const MOUNT_OPTIONS = 'volume.beta.kubernetes.io/mount-options';
+
+function validateMountOptions(volume: CheckedObject): void {
+  const annotations = volume.in('metadata').in('annotations');
+  const spec = volume.in('spec');
+  if (!annotations.has(MOUNT_OPTIONS) || WITH_MOUNT_OPTIONS.some((field) => spec.get(field)))
+    return;
+  annotations.forbidden(MOUNT_OPTIONS, 'may not specify mount options for this volume type');
+}
 
 const EXPANSION = 'controllerExpandSecretRef';
 

@@ -1,5 +1,6 @@
+import { Verbatim, typedText } from '../../../api/field-error.ts';
+import { escapeHtml } from '../../../util/go-format.ts';
 import { listIn, objectIn, textIn } from '../../../util/json-value.ts';
-import { equalJson } from '../../../api/equal.ts';
 import { compareQuantities } from '../../../api/quantity.ts';
 import type { CheckedObject } from '../../objects/checked-object.ts';
 import { textOf } from '../../objects/field-path.ts';
@@ -14,6 +15,7 @@ import type { BuiltinKind } from '../shared/builtin-kind.ts';
 
 export const RESOURCE_QUOTA: BuiltinKind = {
   resource: 'resourcequotas',
+  requiresByRules: true,
   returnsDeleted: true,
   validate: (quota) => {
     const spec = quota.in('spec');
@@ -23,9 +25,9 @@ export const RESOURCE_QUOTA: BuiltinKind = {
     validateScopeSelector(spec);
   },
   validateUpdate: (quota, previous) => {
-    const scopes = quota.in('spec').list('scopes').map(String).sort();
-    const before = listIn(objectIn(previous, 'spec'), 'scopes').map(String).sort();
-    if (equalJson(scopes, before)) return;
+    const scopes = new Set(quota.in('spec').list('scopes'));
+    const before = new Set(listIn(objectIn(previous, 'spec'), 'scopes'));
+    if (scopes.symmetricDifference(before).size === 0) return;
     quota.in('spec').invalid('scopes', 'field is immutable');
   },
   columns: columns(
@@ -45,7 +47,7 @@ function validateAmounts(holder: CheckedObject, list: string): void {
     const field = `${list}[${name}]`;
     validateResourceName(holder, field, name);
     if (!name.includes('/') && !isQuotaResource(name)) {
-      holder.invalid(field, 'must be a standard resource for quota', name);
+      holder.invalid(field, 'must be a standard resource for quota', typedText(name));
     }
     validateAmount(holder, field, name, textIn(amounts, name));
   }
@@ -76,13 +78,14 @@ function validateScopes(spec: CheckedObject): void {
       spec.invalid('scopes', 'unsupported scope applied to resource');
     }
   }
-  requireNoConflict(spec, scopes);
+  requireNoConflict(spec, scopes, 'scopes');
 }
 
-function requireNoConflict(spec: CheckedObject, scopes: readonly string[]): void {
+/** @param field where the scopes are; the message has those of the whole quota */
+function requireNoConflict(spec: CheckedObject, scopes: readonly string[], field: string): void {
   for (const pair of CONFLICTS) {
     if (!pair.every((scope) => scopes.includes(scope))) continue;
-    spec.invalid('scopes', 'conflicting scopes');
+    spec.invalid(field, 'conflicting scopes', spec.value['scopes'] ?? null);
   }
 }
 
@@ -106,15 +109,17 @@ function validateScopeSelector(spec: CheckedObject): void {
     const scope = expression.text('scopeName');
     const operator = expression.text('operator');
     const values = expression.list('values');
-    if (!SCOPES.has(scope)) selector.invalid(at('scopeName'), 'unsupported scope', scope);
+    if (!SCOPES.has(scope))
+      selector.invalid(at('scopeName'), 'unsupported scope', typedText(scope));
     for (const name of Object.keys(spec.in('hard').value)) {
       if (!isQuotaResource(name) || canLimit(scope, name)) continue;
-      selector.invalid('matchExpressions', 'unsupported scope applied to resource');
+      const shown = new Verbatim(selectorText(expressions));
+      selector.invalid('matchExpressions', 'unsupported scope applied to resource', shown);
     }
     if (EXISTING.includes(scope) && operator !== 'Exists') {
       const why =
         "must be 'Exists' when scope is any of ResourceQuotaScopeTerminating, ResourceQuotaScopeNotTerminating, ResourceQuotaScopeBestEffort, ResourceQuotaScopeNotBestEffort or ResourceQuotaScopeCrossNamespacePodAffinity";
-      selector.invalid(at('operator'), why, operator);
+      selector.invalid(at('operator'), why, typedText(operator));
     }
     if (operator === 'In' || operator === 'NotIn') {
       const why =
@@ -124,12 +129,23 @@ function validateScopeSelector(spec: CheckedObject): void {
       const why =
         "must be no value when `operator` is 'Exist' or 'DoesNotExist' for scope selector";
       if (values.length > 0) selector.invalid(at('values'), why, values);
-    } else selector.invalid(at('operator'), 'not a valid selector operator', operator);
+    } else selector.invalid(at('operator'), 'not a valid selector operator', typedText(operator));
   }
   requireNoConflict(
     spec,
     expressions.map((expression) => expression.text('scopeName')),
+    'scopeSelector.matchExpressions',
   );
+}
+
+/** A selector with the names of Go's fields, which upstream shows. */
+function selectorText(expressions: readonly CheckedObject[]): string {
+  const shown = expressions.map(({ value: { scopeName, operator, values = null } }) => ({
+    ScopeName: scopeName,
+    Operator: operator,
+    Values: values,
+  }));
+  return escapeHtml(JSON.stringify({ MatchExpressions: shown }));
 }
 
 /** Requests of a quota beyond its limits. */

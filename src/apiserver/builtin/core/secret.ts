@@ -1,4 +1,5 @@
 import { textFromBase64, toBase64 } from '../../../util/bytes.ts';
+import { typedText } from '../../../api/field-error.ts';
 import { objectIn, setDefault, textIn } from '../../../util/json-value.ts';
 import { isRecord } from '../../../util/values.ts';
 import type { Secret } from '../../../api/builtin.ts';
@@ -24,7 +25,8 @@ export const SECRET: BuiltinKind = {
   validate: validateSecret,
   validateUpdate: (secret, previous) => {
     const type = secret.text('type');
-    if (type !== textIn(previous, 'type')) secret.invalid('type', 'field is immutable', type);
+    if (type !== textIn(previous, 'type'))
+      secret.invalid('type', 'field is immutable', typedText(type));
     requireUnchangedData(secret, previous, ['data']);
   },
   columns: columns(

@@ -12,7 +12,7 @@ import {
 import { sha256 } from '../../../util/sha256.ts';
 import { CheckedObject, untilTooMany } from '../../objects/checked-object.ts';
 import type { ApiObject, HookContext } from '../../objects/resource-definition.ts';
-import { internalError, invalidError } from '../../objects/status-error.ts';
+import { StatusError, internalError, invalidError } from '../../objects/status-error.ts';
 import { ipProblem } from '../shared/addresses.ts';
 
 /** Default of kube-apiserver's `--service-node-port-range`. */
@@ -28,12 +28,20 @@ export function allocateForService(
   context: HookContext,
   before?: JsonObject,
 ): void {
-  if (textIn(spec, 'type') === 'ExternalName') return;
+  if (isExternalName(spec)) return;
   const { name } = service.metadata;
   requireOf(name, spec, (checked) => validateClusterIps(checked, before));
   requireOf(name, spec, (checked) => settleFamilies(checked, spec, before));
-  if (!before || textIn(before, 'type') === 'ExternalName') assignAddress(service, spec, context);
-  if (takesNodePorts(spec)) allocateNodePorts(service, spec, context, before !== undefined);
+  if (!before || isExternalName(before)) assignAddress(service, spec, context);
+  if (!takesNodePorts(spec)) return;
+  const allocator = new NodePortAllocator(service, spec, context);
+  if (before) updateNodePorts(allocator, spec, before);
+  else allocateNodePorts(allocator, spec);
+  if (!before || !hasHealthCheckPort(before)) allocateHealthCheckPort(allocator, spec);
+}
+
+export function isExternalName(spec: Readonly<JsonObject>): boolean {
+  return textIn(spec, 'type') === 'ExternalName';
 }
 
 const FAMILIES = ['IPv4', 'IPv6'];
@@ -178,14 +186,8 @@ function assignAddress(
   });
 }
 
-/** Gives the ports of a Service their node ports. An update leaves duplicates to validation. */
-function allocateNodePorts(
-  service: ApiObject,
-  spec: JsonObject,
-  context: HookContext,
-  isUpdate: boolean,
-): void {
-  const allocator = new NodePortAllocator(service, spec, context);
+/** Gives the ports of a new Service their node ports. */
+function allocateNodePorts(allocator: NodePortAllocator, spec: JsonObject): void {
   const ports = objectsIn(spec, 'ports');
   // The protocols of one port of a Service share its node port: the first one that the client gives to any of them.
   const given = new Map<unknown, number>();
@@ -193,21 +195,46 @@ function allocateNodePorts(
     const wanted = numberIn(port, 'nodePort');
     if (wanted) given.set(port['port'], wanted);
   }
-  const isAutomatic =
-    textIn(spec, 'type') === 'NodePort' || spec['allocateLoadBalancerNodePorts'] !== false;
   const assigned = new Map<unknown, number>();
   for (const [index, port] of ports.entries()) {
-    if (!numberIn(port, 'nodePort') && !isAutomatic) continue;
+    if (!numberIn(port, 'nodePort') && !needsNodePorts(spec)) continue;
     const number = port['port'];
     const wanted = numberIn(port, 'nodePort') || given.get(number);
     const shared = assigned.get(number);
-    if (wanted && wanted !== shared) allocator.allocate(wanted, index, isUpdate);
+    if (wanted && wanted !== shared) allocator.allocate(wanted, index);
     port['nodePort'] = wanted ?? shared ?? allocator.allocateNext(String(number));
     assigned.set(number, shared ?? Number(port['nodePort']));
   }
-  if (hasHealthCheckPort(spec) && !numberIn(spec, 'healthCheckNodePort')) {
-    spec['healthCheckNodePort'] = allocator.allocateNext('healthCheck');
+}
+
+/** Gives ports node ports that they did not have, each its own. */
+function updateNodePorts(allocator: NodePortAllocator, spec: JsonObject, before: JsonObject): void {
+  const known = new Set(objectsIn(before, 'ports').map((port) => numberIn(port, 'nodePort')));
+  const places = new Set<string>();
+  for (const [index, port] of objectsIn(spec, 'ports').entries()) {
+    const wanted = numberIn(port, 'nodePort');
+    if (!wanted && !needsNodePorts(spec)) continue;
+    if (wanted && !known.has(wanted)) allocator.allocate(wanted, index);
+    known.add(wanted);
+    port['nodePort'] = wanted || allocator.allocateNext(String(port['port']));
+    const place = `${textIn(port, 'protocol')} ${Number(port['nodePort'])}`;
+    // As upstream, which allocates before it validates.
+    if (places.has(place)) {
+      throw StatusError.failure({ code: 500, message: `duplicate nodePort: {${place}}` });
+    }
+    places.add(place);
   }
+}
+
+/** @throws {StatusError} 500 if the port that the client gives is not free */
+function allocateHealthCheckPort(allocator: NodePortAllocator, spec: JsonObject): void {
+  if (!hasHealthCheckPort(spec)) return;
+  const wanted = numberIn(spec, 'healthCheckNodePort');
+  const problem = wanted && allocator.problemOf(wanted);
+  if (problem) {
+    throw internalError(`failed to allocate requested HealthCheck NodePort ${wanted}: ${problem}`);
+  }
+  spec['healthCheckNodePort'] = wanted || allocator.allocateNext('healthCheck');
 }
 
 /** Allocates node ports for one Service, beside those of all others. */
@@ -243,19 +270,23 @@ class NodePortAllocator {
     throw internalError('failed to allocate a nodePort: range is full');
   }
 
-  /** @throws {StatusError} 422 if the port is outside the range, which no dry run looks at, or belongs to another Service */
-  allocate(port: number, index: number, mayRepeat: boolean): void {
+  /** @throws {StatusError} 422 if the port is not free */
+  allocate(port: number, index: number): void {
+    const problem = this.problemOf(port);
+    this.#taken.add(port);
+    if (!problem) return;
+    throw invalidError({ group: '', kind: 'Service' }, this.#service.name, [
+      fieldError.invalid(`spec.ports[${index}].nodePort`, port, problem),
+    ]);
+  }
+
+  /** Returns why a port is not free: it is outside the range, which no dry run looks at, or belongs to another Service. */
+  problemOf(port: number): string | undefined {
     const { first, last } = NODE_PORTS;
-    const isOutside = !this.#isDryRun && (port < first || port > last);
-    if (this.#taken.has(port) || isOutside) {
-      const why = isOutside
-        ? `provided port is not in the valid range. The range of valid ports is ${first}-${last}`
-        : 'provided port is already allocated';
-      throw invalidError({ group: '', kind: 'Service' }, this.#service.name, [
-        fieldError.invalid(`spec.ports[${index}].nodePort`, port, why),
-      ]);
+    if (!this.#isDryRun && (port < first || port > last)) {
+      return `provided port is not in the valid range. The range of valid ports is ${first}-${last}`;
     }
-    if (!mayRepeat) this.#taken.add(port);
+    return this.#taken.has(port) ? 'provided port is already allocated' : undefined;
   }
 }
 
@@ -267,6 +298,15 @@ function nodePortsOf(spec: JsonObject): readonly (number | undefined)[] {
 export function takesNodePorts(spec: Readonly<JsonObject>): boolean {
   const type = textIn(spec, 'type');
   return type === 'NodePort' || type === 'LoadBalancer';
+}
+
+/** Whether each port of a Service has a node port. */
+export function needsNodePorts(spec: Readonly<JsonObject>): boolean {
+  const type = textIn(spec, 'type');
+  return (
+    type === 'NodePort' ||
+    (type === 'LoadBalancer' && spec['allocateLoadBalancerNodePorts'] !== false)
+  );
 }
 
 /** An address in the default range, extended to 2^20 addresses; the first ones belong to the cluster itself. */

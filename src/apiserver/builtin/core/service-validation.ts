@@ -1,3 +1,5 @@
+import { Verbatim } from '../../../api/field-error.ts';
+import { goJson } from '../../../util/go-format.ts';
 import type { JsonObject } from '../../../util/json-value.ts';
 import { listIn, objectIn, objectsIn, textIn } from '../../../util/json-value.ts';
 import { nameProblems, qualifiedNameProblems } from '../../../api/object-names.ts';
@@ -5,7 +7,7 @@ import type { CheckedObject } from '../../objects/checked-object.ts';
 import type { StoredObject } from '../../objects/resource-definition.ts';
 import { validatePortNumberOrName } from '../pods/container-validation.ts';
 import { cidrProblem, ipProblem } from '../shared/addresses.ts';
-import { validateEndpointAddress } from '../shared/endpoint-addresses.ts';
+import { requireUsableIp } from '../shared/endpoint-addresses.ts';
 import { validateLabels } from '../shared/label-selector-validation.ts';
 import { validateIngressPoint } from '../shared/status-validation.ts';
 import {
@@ -31,8 +33,8 @@ export function validateService(service: CheckedObject, previous: StoredObject |
   const type = spec.text('type');
   const ports = spec.items('ports');
   if (type === 'ExternalName') validateExternalName(spec);
-  else if (ports.length === 0 && spec.value['clusterIP'] !== 'None') spec.required('ports');
-  if (takesNodePorts(spec.value) && spec.value['clusterIP'] === 'None') {
+  else if (ports.length === 0 && !isHeadless(spec.value)) spec.required('ports');
+  if (takesNodePorts(spec.value) && isHeadless(spec.value)) {
     spec.invalid('clusterIPs[0]', `may not be set to 'None' for ${type} services`, 'None');
   }
   validatePorts(ports, type);
@@ -144,7 +146,8 @@ function validateExternal(spec: CheckedObject, previous: JsonObject | undefined)
   const former = new Set(listIn(previous, 'externalIPs'));
   for (const [index, address] of spec.list('externalIPs').map(String).entries()) {
     const problem = former.has(address) ? undefined : ipProblem(address);
-    validateEndpointAddress(spec, `externalIPs[${index}]`, address, problem);
+    if (problem !== undefined) spec.invalid(`externalIPs[${index}]`, problem, address);
+    else requireUsableIp(spec, `externalIPs[${index}]`, address);
   }
   const formerRanges = new Set(listIn(previous, 'loadBalancerSourceRanges'));
   const ranges = spec.list('loadBalancerSourceRanges').map(String);
@@ -207,9 +210,14 @@ function validatePorts(ports: readonly CheckedObject[], type: string): void {
     const nodePlace = `node ${protocol}/${nodePort}`;
     if (nodePort !== 0 && places.has(nodePlace)) port.duplicate('nodePort');
     const place = `${protocol}/${number}`;
-    if (places.has(place)) port.duplicate('', { port: number, protocol });
+    if (places.has(place)) port.duplicate('', new Verbatim(portText(protocol, number)));
     places.add(place).add(nodePlace);
   }
+}
+
+/** A port with the names of Go's fields, which upstream shows. */
+function portText(protocol: string, port: number): string {
+  return `{"Name":"","Protocol":${goJson(protocol)},"AppProtocol":null,"Port":${port},"TargetPort":0,"NodePort":0}`;
 }
 
 /** Reports the addresses, families and ports of a Service that cannot change. */

@@ -1,6 +1,7 @@
 import type { JsonObject } from '../../../util/json-value.ts';
 import {
   isSet,
+  listIn,
   numberIn,
   objectIn,
   objectsIn,
@@ -13,13 +14,18 @@ import type { DeepReadonly } from '../../../api/object.ts';
 import type { CheckedObject } from '../../objects/checked-object.ts';
 import { fieldsAt } from '../../objects/field-path.ts';
 import type { ApiObject, HookContext, StoredObject } from '../../objects/resource-definition.ts';
-import { StatusError } from '../../objects/status-error.ts';
 import { column, columns, field, wide } from '../../table/column.ts';
 import { cidrWarnings, ipWarnings } from '../shared/addresses.ts';
 import type { BuiltinKind } from '../shared/builtin-kind.ts';
 import { labelsText } from '../shared/cells.ts';
 import { addressWarnings, loadBalancerWarnings } from '../shared/warnings.ts';
-import { allocateForService, hasHealthCheckPort, takesNodePorts } from './service-allocation.ts';
+import {
+  allocateForService,
+  hasHealthCheckPort,
+  isExternalName,
+  needsNodePorts,
+  takesNodePorts,
+} from './service-allocation.ts';
 import {
   isExternallyAccessible,
   validateService,
@@ -64,9 +70,11 @@ function applyDefaults(service: ApiObject): void {
   const spec = objectIn(service, 'spec');
   if (!spec) return;
   setDefault(spec, 'sessionAffinity', 'None');
-  if (spec['sessionAffinity'] === 'ClientIP') {
-    setDefault(spec, 'sessionAffinityConfig', { clientIP: { timeoutSeconds: 10_800 } });
-  } else delete spec['sessionAffinityConfig'];
+  const affinity = objectIn(objectIn(spec, 'sessionAffinityConfig'), 'clientIP');
+  if (spec['sessionAffinity'] === 'None') delete spec['sessionAffinityConfig'];
+  else if (spec['sessionAffinity'] === 'ClientIP' && !isSet(affinity, 'timeoutSeconds')) {
+    spec['sessionAffinityConfig'] = { clientIP: { timeoutSeconds: 10_800 } };
+  }
   setDefault(spec, 'type', 'ClusterIP');
   for (const port of objectsIn(spec, 'ports')) {
     setDefault(port, 'protocol', 'TCP');
@@ -89,7 +97,10 @@ function prepareForCreate(service: ApiObject, context: HookContext): void {
   if (context.subresource === 'status') service['status'] = { loadBalancer: {} };
   const spec = objectIn(service, 'spec');
   if (!spec || context.subresource !== undefined) return;
-  if (textIn(spec, 'clusterIP') !== '') setDefault(spec, 'clusterIPs', [spec['clusterIP']]);
+  if (textIn(spec, 'clusterIP') !== '' && listIn(spec, 'clusterIPs').length === 0) {
+    spec['clusterIPs'] = [spec['clusterIP']];
+  }
+  dropInternalPolicy(spec);
   allocateForService(service, spec, context);
 }
 
@@ -99,23 +110,38 @@ function prepareForUpdate(service: ApiObject, previous: StoredObject, context: H
   const spec = objectIn(service, 'spec');
   const before = objectIn(previous, 'spec');
   if (!spec || !before) return;
-  for (const field of ['clusterIP', 'clusterIPs', 'ipFamilies', 'ipFamilyPolicy'] as const) {
-    if (textIn(spec, 'type') !== 'ExternalName' && isSet(before, field)) {
-      setDefault(spec, field, before[field]);
-    }
+  keepClusterIps(spec, before);
+  if (needsNodePorts(before) && needsNodePorts(spec)) keepNodePorts(spec, before);
+  const isChecked = hasHealthCheckPort(before) && hasHealthCheckPort(spec);
+  if (isChecked && !numberIn(spec, 'healthCheckNodePort')) {
+    spec['healthCheckNodePort'] = before['healthCheckNodePort'];
   }
-  const isSame = textIn(spec, 'clusterIP') === textIn(before, 'clusterIP');
-  // As upstream, clients may know only the first address.
-  if (isSame && isSet(before, 'clusterIPs')) setDefault(spec, 'clusterIPs', before['clusterIPs']);
-  else if (isSet(spec, 'clusterIP') && equalJson(spec['clusterIPs'], before['clusterIPs'])) {
-    spec['clusterIPs'] = [spec['clusterIP']];
-  }
-  if (hasHealthCheckPort(before) && hasHealthCheckPort(spec)) {
-    setDefault(spec, 'healthCheckNodePort', before['healthCheckNodePort']);
-  }
-  if (takesNodePorts(spec)) keepNodePorts(spec, before);
-  dropFieldsOfType(service, spec, before);
   allocateForService(service, spec, context, before);
+  dropInternalPolicy(spec);
+  dropFieldsOfType(service, spec, before);
+}
+
+/** As upstream, which does not show the policy of a Service without endpoints. */
+function dropInternalPolicy(spec: JsonObject): void {
+  const isValid = ['Cluster', 'Local'].includes(textIn(spec, 'internalTrafficPolicy'));
+  if (isExternalName(spec) && isValid) delete spec['internalTrafficPolicy'];
+}
+
+/** Keeps the addresses that a client leaves out; clients may know only the first one. */
+function keepClusterIps(spec: JsonObject, before: JsonObject): void {
+  const former = listIn(before, 'clusterIPs');
+  const isSame = () => equalJson(listIn(spec, 'clusterIPs'), former);
+  if (!isExternalName(spec) && !isExternalName(before)) {
+    if (isSet(before, 'clusterIP')) setDefault(spec, 'clusterIP', before['clusterIP']);
+    if (listIn(spec, 'clusterIPs').length === 0 && former.length > 0) spec['clusterIPs'] = former;
+  }
+  const [address, was] = [textIn(spec, 'clusterIP'), textIn(before, 'clusterIP')];
+  if (address === was && listIn(spec, 'clusterIPs').length === 0) {
+    if (former.length > 0) spec['clusterIPs'] = former;
+  } else if (address !== was && isSame()) {
+    if (address !== '') spec['clusterIPs'] = [address];
+    else delete spec['clusterIPs'];
+  }
 }
 
 /** Ports without a node port have that of the previous port with the same name, unless another port has it. */
@@ -125,41 +151,24 @@ function keepNodePorts(spec: JsonObject, before: JsonObject): void {
   const known = new Map(
     objectsIn(before, 'ports').map((port) => [textIn(port, 'name'), numberIn(port, 'nodePort')]),
   );
-  const places = new Set<string>();
   for (const port of ports) {
     const same = known.get(textIn(port, 'name'));
-    if (same !== undefined && !used.has(same)) setDefault(port, 'nodePort', same);
-    const number = numberIn(port, 'nodePort');
-    const place = `${textIn(port, 'protocol')} ${number}`;
-    // As upstream, which allocates before it validates.
-    if (number && places.has(place)) {
-      throw StatusError.failure({ code: 500, message: `duplicate nodePort: {${place}}` });
-    }
-    places.add(place);
+    if (!numberIn(port, 'nodePort') && same && !used.has(same)) port['nodePort'] = same;
   }
 }
 
 /** Removes fields that the previous type needed and the new one does not, unless the client changed them. */
 function dropFieldsOfType(service: ApiObject, spec: JsonObject, before: JsonObject): void {
-  const drop = (has: (spec: JsonObject) => boolean, ...fields: readonly string[]) => {
-    if (!has(before) || has(spec)) return;
+  const dropUnchanged = (...fields: readonly string[]) => {
     for (const field of fields) {
       if (equalJson(spec[field], before[field])) delete spec[field];
     }
   };
-  const isOf = (spec: JsonObject, type: string) => textIn(spec, 'type') === type;
-  if (equalJson(spec['clusterIPs'], before['clusterIPs'])) {
-    drop((each) => !isOf(each, 'ExternalName'), 'clusterIP', 'clusterIPs');
+  if (!isExternalName(before) && isExternalName(spec)) {
+    const fields = ['clusterIP', 'clusterIPs'];
+    if (fields.every((field) => equalJson(spec[field], before[field]))) dropUnchanged(...fields);
+    dropUnchanged('ipFamilies', 'ipFamilyPolicy');
   }
-  drop(
-    (each) => !isOf(each, 'ExternalName'),
-    'ipFamilies',
-    'ipFamilyPolicy',
-    'internalTrafficPolicy',
-  );
-  drop(hasHealthCheckPort, 'healthCheckNodePort');
-  drop((each) => isOf(each, 'LoadBalancer'), 'allocateLoadBalancerNodePorts', 'loadBalancerClass');
-  drop(isExternallyAccessible, 'externalTrafficPolicy');
   const nodePorts = (each: JsonObject) =>
     objectsIn(each, 'ports').flatMap((port) => numberIn(port, 'nodePort') || []);
   const known = nodePorts(before);
@@ -167,9 +176,17 @@ function dropFieldsOfType(service: ApiObject, spec: JsonObject, before: JsonObje
     const isUnchanged = nodePorts(spec).every((port) => known.includes(port));
     if (isUnchanged) for (const port of objectsIn(spec, 'ports')) delete port['nodePort'];
   }
-  if (!isOf(spec, 'LoadBalancer')) {
-    service['status'] = { ...objectIn(service, 'status'), loadBalancer: {} };
+  if (hasHealthCheckPort(before) && !hasHealthCheckPort(spec)) dropUnchanged('healthCheckNodePort');
+  const [isBalanced, wasBalanced] = [spec, before].map(
+    (each) => textIn(each, 'type') === 'LoadBalancer',
+  );
+  if (wasBalanced && !isBalanced) {
+    dropUnchanged('allocateLoadBalancerNodePorts', 'loadBalancerClass');
   }
+  if (isExternallyAccessible(before) && !isExternallyAccessible(spec)) {
+    dropUnchanged('externalTrafficPolicy');
+  }
+  if (!isBalanced) service['status'] = { ...objectIn(service, 'status'), loadBalancer: {} };
 }
 
 function serviceWarnings(service: CheckedObject): string[] {

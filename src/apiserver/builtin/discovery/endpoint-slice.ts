@@ -8,30 +8,29 @@ import {
 } from '../../../api/object-names.ts';
 import type { CheckedObject } from '../../objects/checked-object.ts';
 import { textOf } from '../../objects/field-path.ts';
-import type { StoredObject } from '../../objects/resource-definition.ts';
+import type { ApiObject, StoredObject } from '../../objects/resource-definition.ts';
 import { column, columns, field } from '../../table/column.ts';
 import { ipProblem, ipWarnings } from '../shared/addresses.ts';
 import type { BuiltinKind } from '../shared/builtin-kind.ts';
 import { requireDomain } from '../shared/domain-names.ts';
-import {
-  PORT_PROTOCOLS,
-  validateEndpointAddress,
-  validateEndpointNames,
-} from '../shared/endpoint-addresses.ts';
+import { PORT_PROTOCOLS, requireNodeName, requireUsableIp } from '../shared/endpoint-addresses.ts';
 import { firstThree } from '../shared/cells.ts';
 import { addressWarnings } from '../shared/warnings.ts';
 
 export const ENDPOINT_SLICE: BuiltinKind = {
   resource: 'discovery.k8s.io/endpointslices',
+  requiresByRules: true,
   revalidatesName: 'object',
   tracksGeneration: true,
   defaults: { 'ports[].name': '', 'ports[].protocol': 'TCP' },
   immutable: ['addressType'],
   hidesImmutable: true,
   hooks: {
-    // Labels count as substance, because they assign the slice to a Service.
+    prepareForCreate: dropTopology,
+    // Labels count as substance, because they assign the slice to a Service, and as upstream what is dropped.
     prepareForUpdate: (slice, { metadata: { labels = {}, generation = 0 } }) => {
-      if (equalJson(slice.metadata.labels ?? {}, labels)) return;
+      const isDropped = dropTopology(slice);
+      if (!isDropped && equalJson(slice.metadata.labels ?? {}, labels)) return;
       slice.metadata.generation = generation + 1;
     },
   },
@@ -66,6 +65,13 @@ export const ENDPOINT_SLICE: BuiltinKind = {
   ],
 };
 
+/** Drops the topology of an older version, which the names of nodes and zones replace. */
+function dropTopology(slice: ApiObject): boolean {
+  const endpoints = objectsIn(slice, 'endpoints').filter((each) => each['deprecatedTopology']);
+  for (const endpoint of endpoints) delete endpoint['deprecatedTopology'];
+  return endpoints.length > 0;
+}
+
 const TYPES = ['FQDN', 'IPv4', 'IPv6'];
 
 function validateSlice(slice: CheckedObject, previous: StoredObject | undefined): void {
@@ -91,12 +97,20 @@ function validateSlice(slice: CheckedObject, previous: StoredObject | undefined)
       const field = `addresses[${index}]`;
       if (type === 'FQDN') requireDomain(endpoint, field, address);
       if (!/^IPv[46]$/.test(type)) continue;
-      if (isIP(address) !== 0 && `IPv${isIP(address)}` !== type) {
+      const problem = ipProblem(address, type === 'IPv6');
+      if (problem !== undefined) {
+        endpoint.invalid(field, problem, address);
+        continue;
+      }
+      if (`IPv${isIP(address)}` !== type) {
         endpoint.invalid('addresses', `must be an ${type} address`, address);
       }
-      validateEndpointAddress(endpoint, field, address, ipProblem(address, true));
+      requireUsableIp(endpoint, field, address);
     }
-    validateEndpointNames(endpoint);
+    requireNodeName(endpoint);
+    if (endpoint.has('hostname')) {
+      endpoint.problems('hostname', nameProblems(endpoint.text('hostname'), 'dns1123Label'));
+    }
     validateHints(endpoint.in('hints'));
   }
 }

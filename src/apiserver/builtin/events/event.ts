@@ -78,7 +78,8 @@ const IMMUTABLE = ['reason', 'type', 'eventTime', 'action', 'related', 'reportin
 function requireImmutable(event: CheckedObject, previous: StoredObject): void {
   for (const [own, stored] of [...RENAMED, ...IMMUTABLE.map((field) => [field, field] as const)]) {
     const value = event.value[own];
-    if (!equalJson(value, previous[own])) event.invalid(stored, 'field is immutable', value ?? '');
+    const field = own === 'reportingController' ? own : stored;
+    if (!equalJson(value, previous[own])) event.invalid(field, 'field is immutable', value ?? '');
   }
 }
 

@@ -1,3 +1,4 @@
+import { utf8Length } from '../../../util/bytes.ts';
 import { objectIn, textIn } from '../../../util/json-value.ts';
 import { nameProblems } from '../../../api/object-names.ts';
 import type { CheckedObject } from '../../objects/checked-object.ts';
@@ -7,11 +8,17 @@ import { requireDomainPath } from '../shared/domain-names.ts';
 
 export const INGRESS_CLASS: BuiltinKind = {
   resource: 'networking.k8s.io/ingressclasses',
+  requiresByRules: true,
   revalidatesName: 'object',
   tracksGeneration: true,
   defaults: { 'spec.parameters.scope': 'Cluster' },
-  immutable: ['spec.controller'],
   validate: validateIngressClass,
+  validateUpdate: (object, previous) => {
+    const spec = object.in('spec');
+    const controller = spec.text('controller');
+    if (controller === textIn(objectIn(previous, 'spec'), 'controller')) return;
+    spec.invalid('controller', 'field is immutable', controller);
+  },
   columns: [
     {
       ...NAME_COLUMN,
@@ -32,7 +39,7 @@ export const INGRESS_CLASS: BuiltinKind = {
 function validateIngressClass(object: CheckedObject): void {
   const spec = object.in('spec');
   const controller = spec.text('controller');
-  if (controller.length > 250) spec.tooLong('controller', 250);
+  if (utf8Length(controller) > 250) spec.tooLong('controller', 250);
   requireDomainPath(spec, 'controller');
   const parameters = spec.get('parameters');
   if (!parameters) return;

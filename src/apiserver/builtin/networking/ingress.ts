@@ -1,4 +1,4 @@
-import { hasFormat } from '../../../api/formats.ts';
+import { utf8Length } from '../../../util/bytes.ts';
 import { isSet, listIn, objectIn, objectsIn, textIn } from '../../../util/json-value.ts';
 import { nameProblems } from '../../../api/object-names.ts';
 import type { CheckedObject } from '../../objects/checked-object.ts';
@@ -8,6 +8,8 @@ import type {
   StoredObject,
 } from '../../objects/resource-definition.ts';
 import { column, columns, field } from '../../table/column.ts';
+import { portNameProblems } from '../pods/container-validation.ts';
+import { canonicalIp } from '../shared/addresses.ts';
 import type { BuiltinKind } from '../shared/builtin-kind.ts';
 import { defaultClassName } from '../shared/default-class.ts';
 import { IS_DEFAULT_CLASS } from './ingress-class.ts';
@@ -16,6 +18,7 @@ import { loadBalancerWarnings } from '../shared/warnings.ts';
 
 export const INGRESS: BuiltinKind = {
   resource: 'networking.k8s.io/ingresses',
+  requiresByRules: true,
   revalidatesName: 'object',
   tracksGeneration: true,
   hooks: { admit: setIngressClass },
@@ -63,6 +66,8 @@ function setIngressClass(
   if (name !== undefined) ingress['spec'] = { ...spec, ingressClassName: name };
 }
 
+const INVALID_PARTS = ['//', '/./', '/../', '%2f', '%2F'];
+const INVALID_ENDS = ['/..', '/.'];
 const PATH_TYPES = ['Exact', 'ImplementationSpecific', 'Prefix'];
 
 function validateIngress(ingress: CheckedObject, previous: StoredObject | undefined): void {
@@ -76,7 +81,8 @@ function validateIngress(ingress: CheckedObject, previous: StoredObject | undefi
   const rules = spec.items('rules');
   const backend = spec.get('defaultBackend');
   if (rules.length === 0 && !backend) {
-    spec.invalid('', 'either `defaultBackend` or `rules` must be specified', null);
+    const why = 'either `defaultBackend` or `rules` must be specified';
+    spec.invalid('', why, spec.value['rules'] ?? null);
   }
   if (backend) validateBackend(backend);
   if (spec.has('ingressClassName')) {
@@ -103,7 +109,7 @@ function validateIngress(ingress: CheckedObject, previous: StoredObject | undefi
   }
   for (const rule of rules) {
     const host = rule.text('host');
-    if (hasFormat('ipv4', host) || hasFormat('ipv6', host)) {
+    if (canonicalIp(host) !== undefined) {
       rule.invalid('host', 'must be a DNS name, not an IP address');
     }
     if (host !== '') rule.problems('host', hostProblems(host));
@@ -123,6 +129,12 @@ function validatePath(path: CheckedObject): void {
   else if (!value.startsWith('/') && (type !== 'ImplementationSpecific' || value !== '')) {
     path.invalid('path', 'must be an absolute path', value);
   }
+  for (const part of type === 'Exact' || type === 'Prefix' ? INVALID_PARTS : []) {
+    if (value.includes(part)) path.invalid('path', `must not contain '${part}'`, value);
+  }
+  for (const end of type === 'Exact' || type === 'Prefix' ? INVALID_ENDS : []) {
+    if (value.endsWith(end)) path.invalid('path', `cannot end with '${end}'`, value);
+  }
   validateBackend(path.in('backend'));
 }
 
@@ -136,7 +148,9 @@ function validateBackend(backend: CheckedObject): void {
   }
   if (resource) {
     if (service) return;
-    if (resource.has('apiGroup')) resource.requireName('apiGroup', 'dns1123Subdomain');
+    if (resource.has('apiGroup')) {
+      resource.problems('apiGroup', nameProblems(resource.text('apiGroup'), 'dns1123Subdomain'));
+    }
     resource.requireName('kind', 'pathSegment');
     resource.requireName('name', 'pathSegment');
   }
@@ -145,13 +159,18 @@ function validateBackend(backend: CheckedObject): void {
   service.requireFormat('name', 'dns1123Label');
   const port = service.in('port');
   const number = port.number('number') ?? 0;
-  if (port.has('name') && number !== 0) {
+  const name = port.text('name');
+  if (name !== '' && number !== 0) {
     backend.invalid('', 'cannot set both port name & port number', '');
-  } else if (number !== 0) port.requirePort('number');
-  else if (port.text('name') === '') backend.required('', 'port name or number is required');
+  } else if (name !== '') port.problems('name', portNameProblems(name));
+  else if (number !== 0) port.requirePort('number');
+  else backend.required('', 'port name or number is required');
 }
 
 const CLASS_ANNOTATION = 'kubernetes.io/ingress.class';
+
+const MAX_LENGTH = 253;
+const TOO_LONG = `must be no more than ${MAX_LENGTH} characters`;
 
 const WILDCARD_PROBLEM =
   "a wildcard DNS-1123 subdomain must start with '*.', followed by a valid DNS subdomain, which must consist of lower case alphanumeric characters, '-' or '.' and end with an alphanumeric character (e.g. '*.example.com', regex used for validation is '\\*\\.[a-z0-9]([-a-z0-9]*[a-z0-9])?(\\.[a-z0-9]([-a-z0-9]*[a-z0-9])?)*')";
@@ -159,6 +178,10 @@ const WILDCARD_PROBLEM =
 function hostProblems(host: string): readonly string[] {
   if (!host.includes('*')) return nameProblems(host, 'dns1123Subdomain');
   const [, domain] = /^\*\.(.*)$/s.exec(host) ?? [];
-  const isValid = domain !== undefined && nameProblems(domain, 'dns1123Subdomain').length === 0;
-  return isValid ? [] : [WILDCARD_PROBLEM];
+  const isTooLong = (problem: string) => problem === TOO_LONG;
+  const isValid = domain !== undefined && nameProblems(domain, 'dns1123Subdomain').every(isTooLong);
+  return [
+    ...(utf8Length(host) > MAX_LENGTH ? [TOO_LONG] : []),
+    ...(isValid ? [] : [WILDCARD_PROBLEM]),
+  ];
 }

@@ -7,6 +7,7 @@ import type { BuiltinKind } from '../shared/builtin-kind.ts';
 
 export const IP_ADDRESS: BuiltinKind = {
   resource: 'networking.k8s.io/ipaddresses',
+  requiresByRules: true,
   immutable: ['spec.parentRef'],
   hidesImmutable: true,
   validate: validateAddress,
@@ -25,13 +26,15 @@ export const IP_ADDRESS: BuiltinKind = {
   ],
 };
 
-function validateAddress(object: CheckedObject<StoredObject>, previous?: StoredObject): void {
-  if (previous) return;
+function validateAddress(object: CheckedObject<StoredObject>): void {
   const { name } = object.value.metadata;
   const problem = ipProblem(name, true);
   if (problem !== undefined) object.invalid('metadata.name', problem, name);
   const parent = object.in('spec').get('parentRef');
-  if (!parent) return;
+  if (!parent) {
+    object.required('spec.parentRef');
+    return;
+  }
   parent.requireFormat('group', 'dns1123Subdomain');
   parent.requireName('resource', 'pathSegment');
   parent.requireName('name', 'pathSegment');

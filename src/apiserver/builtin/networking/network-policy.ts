@@ -5,7 +5,7 @@ import { PART_WEIGHT } from '../../objects/check-steps.ts';
 import type { CheckedObject } from '../../objects/checked-object.ts';
 import { column, columns } from '../../table/column.ts';
 import { validatePortNumberOrName } from '../pods/container-validation.ts';
-import { cidrProblem, cidrWarnings } from '../shared/addresses.ts';
+import { cidrProblem, cidrWarnings, parseCidr } from '../shared/addresses.ts';
 import type { BuiltinKind } from '../shared/builtin-kind.ts';
 import { validateLabelSelector } from '../shared/label-selector-validation.ts';
 import { selectorCell } from '../shared/cells.ts';
@@ -13,6 +13,7 @@ import { addressWarnings } from '../shared/warnings.ts';
 
 export const NETWORK_POLICY: BuiltinKind = {
   resource: 'networking.k8s.io/networkpolicies',
+  requiresByRules: true,
   tracksGeneration: true,
   defaults: { 'spec.ingress[].ports[].protocol': 'TCP', 'spec.egress[].ports[].protocol': 'TCP' },
   hooks: {
@@ -51,26 +52,26 @@ function* validateBlock(block: CheckedObject): CheckSteps {
   block.requireText('cidr');
   const cidr = block.text('cidr');
   if (cidr === '') return;
-  const isValid = isUsable(block, 'cidr', cidr);
+  requireCidr(block, 'cidr', cidr);
+  const network = parseCidr(cidr);
+  if (!network) return;
   for (const [index, except] of block.list('except').map(String).entries()) {
     yield PART_WEIGHT;
     const field = `except[${index}]`;
-    if (isUsable(block, field, except) && isValid && !isStrictSubset(except, cidr)) {
+    requireCidr(block, field, except);
+    const part = parseCidr(except);
+    if (
+      part &&
+      (part.length <= network.length || !isInBlock(part.ip, network.ip, network.length))
+    ) {
       block.invalid(field, 'must be a strict subset of `cidr`', except);
     }
   }
 }
 
-function isUsable(block: CheckedObject, field: string, range: string): boolean {
+function requireCidr(block: CheckedObject, field: string, range: string): void {
   const problem = cidrProblem(range);
   if (problem !== undefined) block.invalid(field, problem, range);
-  return problem === undefined;
-}
-
-function isStrictSubset(inner: string, outer: string): boolean {
-  const [address = '', length] = inner.split('/');
-  const [network = '', prefix] = outer.split('/');
-  return Number(length) > Number(prefix) && isInBlock(address, network, Number(prefix));
 }
 
 function* validateNetworkPolicy(policy: CheckedObject): CheckSteps {
@@ -82,13 +83,15 @@ function* validateNetworkPolicy(policy: CheckedObject): CheckSteps {
       for (const port of rule.items('ports')) validatePort(port);
       for (const peer of rule.items(list)) {
         yield PART_WEIGHT;
-        if (Object.keys(peer.value).length === 0) peer.required('', 'must specify a peer');
-        validateLabelSelector(peer.get('podSelector'));
-        validateLabelSelector(peer.get('namespaceSelector'));
+        const selectors = ['podSelector', 'namespaceSelector'].flatMap(
+          (field) => peer.get(field) ?? [],
+        );
+        for (const selector of selectors) validateLabelSelector(selector);
         const block = peer.get('ipBlock');
+        if (selectors.length === 0 && !block) peer.required('', 'must specify a peer');
         if (!block) continue;
         yield* validateBlock(block);
-        if (!peer.has('podSelector') && !peer.has('namespaceSelector')) continue;
+        if (selectors.length === 0) continue;
         peer.forbidden('', 'may not specify both ipBlock and another peer');
       }
     }
@@ -110,8 +113,8 @@ function validatePort(port: CheckedObject): void {
     port.invalid('endPort', 'may not be specified when `port` is not specified');
   } else if (number === undefined) {
     port.invalid('endPort', 'may not be specified when `port` is non-numeric');
-  } else if (end < 1 || end > 65_535) port.requirePort('endPort');
-  else if (end < number) {
-    port.invalid('endPort', 'must be greater than or equal to `port`');
+  } else {
+    if (end < number) port.invalid('endPort', 'must be greater than or equal to `port`');
+    port.requirePort('endPort');
   }
 }

@@ -1,3 +1,4 @@
+import { typedText } from '../../../api/field-error.ts';
 import type { JsonObject } from '../../../util/json-value.ts';
 import { objectIn, textIn } from '../../../util/json-value.ts';
 import { nameProblems, qualifiedNameProblems } from '../../../api/object-names.ts';
@@ -89,20 +90,24 @@ export function validateAmount(
   if (!isWholeQuantity(amount)) holder.invalid(field, 'must be an integer', amount);
 }
 
+/** Whether a container may request less of a resource than its limit. */
+export function canOvercommit(name: string): boolean {
+  return isNative(name) && !name.startsWith(HUGE_PAGES);
+}
+
 function validateRequest(
   resources: CheckedObject,
   name: string,
   request: string,
   limit: string,
 ): void {
-  const canOvercommit = isNative(name) && !name.startsWith(HUGE_PAGES);
   if (limit === '') {
     const why = 'Limit must be set for non overcommitable resources';
-    if (!canOvercommit) resources.required('limits', why);
+    if (!canOvercommit(name)) resources.required('limits', why);
     return;
   }
   const order = request === limit ? 0 : compareQuantities(request, limit);
-  if (!canOvercommit && order !== 0) {
+  if (!canOvercommit(name) && order !== 0) {
     resources.invalid('requests', `must be equal to ${name} limit of ${limit}`, request);
   } else if (order > 0) {
     const why = `must be less than or equal to ${name} limit of ${limit}`;
@@ -113,11 +118,11 @@ function validateRequest(
 /** Reports a name that is malformed, or short and not standard; returns whether there was none. */
 export function validateResourceName(holder: CheckedObject, field: string, name: string): boolean {
   const problems = qualifiedNameProblems(name);
-  holder.problems(field, problems, name);
+  holder.problems(field, problems, typedText(name));
   if (problems.length > 0) return false;
   if (name.includes('/') || STANDARD.has(name) || name.startsWith(HUGE_PAGES)) return true;
   if (name.startsWith(`${REQUESTS}${HUGE_PAGES}`)) return true;
-  holder.invalid(field, 'must be a standard resource type or fully qualified', name);
+  holder.invalid(field, 'must be a standard resource type or fully qualified', typedText(name));
   return false;
 }
 
@@ -130,9 +135,9 @@ export function validateContainerResourceName(
   validateResourceName(holder, field, name);
   if (!name.includes('/')) {
     if (OF_CONTAINERS.includes(name) || name.startsWith(HUGE_PAGES)) return;
-    holder.invalid(field, 'must be a standard resource for containers', name);
+    holder.invalid(field, 'must be a standard resource for containers', typedText(name));
   } else if (!isNative(name) && !isExtended(name)) {
-    holder.invalid(field, "doesn't follow extended resource name standard", name);
+    holder.invalid(field, "doesn't follow extended resource name standard", typedText(name));
   }
 }
 

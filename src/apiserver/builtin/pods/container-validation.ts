@@ -134,7 +134,7 @@ function validatePorts(container: CheckedObject): void {
 }
 
 /** IANA service names. */
-function portNameProblems(name: string): string[] {
+export function portNameProblems(name: string): string[] {
   return [
     ...(name.length > 15 ? ['must be no more than 15 characters'] : []),
     ...(/^[-a-z0-9]+$/.test(name)

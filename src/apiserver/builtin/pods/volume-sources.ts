@@ -53,18 +53,8 @@ export const COMMON_SOURCES: Readonly<Record<string, Validate>> = {
       source.invalid('path', 'must be an absolute path', source.text('path'));
     }
   },
-  iscsi: (source) => {
-    source.requireText('targetPortal');
-    if (source.text('iqn') === '') source.required('iqn');
-    else requireInitiator(source, 'iqn', source.text('iqn'));
-    requireLun(source);
-    const hasSession = ['chapAuthDiscovery', 'chapAuthSession'].some(
-      (field) => source.value[field],
-    );
-    if (hasSession && !source.has('secretRef')) source.required('secretRef');
-    const name = source.text('initiatorName');
-    if (source.has('initiatorName')) requireInitiator(source, 'initiatorname', name);
-  },
+  iscsi: (source) =>
+    validateIscsiTarget(source, 'must be valid format starting with iqn, eui, or naa'),
   flocker: (source) => {
     const [name, uuid] = [source.text('datasetName'), source.text('datasetUUID')];
     if (name === '' && uuid === '') {
@@ -157,8 +147,25 @@ const INITIATORS: Readonly<Record<string, RegExp>> = {
   naa: /^naa.[a-zA-Z0-9]{32}$/,
 };
 
-function requireInitiator(source: CheckedObject, field: string, name: string): void {
+/** @param prefixProblem what is wrong with a name of an initiator that starts otherwise */
+export function validateIscsiTarget(source: CheckedObject, prefixProblem: string): void {
+  source.requireText('targetPortal');
+  if (source.text('iqn') === '') source.required('iqn');
+  else requireInitiator(source, 'iqn', source.text('iqn'), prefixProblem);
+  requireLun(source);
+  const hasSession = ['chapAuthDiscovery', 'chapAuthSession'].some((field) => source.value[field]);
+  if (hasSession && !source.has('secretRef')) source.required('secretRef');
+  if (!source.has('initiatorName')) return;
+  requireInitiator(source, 'initiatorname', source.text('initiatorName'), prefixProblem);
+}
+
+function requireInitiator(
+  source: CheckedObject,
+  field: string,
+  name: string,
+  prefixProblem: string,
+): void {
   const pattern = INITIATORS[name.slice(0, 3)];
-  if (!pattern) source.invalid(field, 'must be valid format starting with iqn, eui, or naa', name);
+  if (!pattern) source.invalid(field, prefixProblem, name);
   else if (!pattern.test(name)) source.invalid(field, 'must be valid format', name);
 }

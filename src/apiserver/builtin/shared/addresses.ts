@@ -57,6 +57,15 @@ export function cidrProblem(text: string, isCanonical: boolean = false): string 
     : undefined;
 }
 
+/** Parses a network, also in a form that is no longer valid. */
+export function parseCidr(text: string): { ip: string; length: number; bits: number } | undefined {
+  const [, ip = '', size = ''] = /^(.*)\/(\d{1,4})$/s.exec(text) ?? [];
+  const address = parseIp(ip);
+  const length = Number(size);
+  if (!address || length > (ip.includes(':') ? 128 : 32)) return undefined;
+  return { ip: address.text, length, bits: address.bits };
+}
+
 /** Returns the warnings of an IP address in a field. A text that is no address is left to validation. */
 export function ipWarnings(path: string, text: string): string[] {
   const address = parseIp(text);

@@ -39,6 +39,7 @@ export interface KindTraits extends Partial<
     | 'prefixFormat'
     | 'orphansDependents'
     | 'ownsNothing'
+    | 'requiresByRules'
     | 'returnsDeleted'
     | 'revalidatesName'
     | 'review'

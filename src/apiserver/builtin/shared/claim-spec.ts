@@ -42,7 +42,7 @@ function validateDataSources(spec: CheckedObject): void {
   }
   if (!source || !ref) return;
   const isSame = ['apiGroup', 'kind', 'name'].every(
-    (field) => source.text(field) === ref.text(field),
+    (field) => (source.value[field] ?? null) === (ref.value[field] ?? null),
   );
   if (ref.text('namespace') !== '') {
     spec.invalid('', 'may not be specified when dataSourceRef.namespace is specified', {});
@@ -56,7 +56,8 @@ export function validateAccessModes(spec: CheckedObject, absent?: string): void 
     if (typeof mode === 'string' && ACCESS_MODES.includes(mode)) continue;
     spec.notSupported('accessModes', ACCESS_MODES, mode);
   }
-  if (modes.includes('ReadWriteOncePod') && modes.some((mode) => mode !== 'ReadWriteOncePod')) {
+  const known = new Set(ACCESS_MODES.filter((mode) => modes.includes(mode)));
+  if (known.has('ReadWriteOncePod') && known.size > 1) {
     spec.forbidden('accessModes', 'may not use ReadWriteOncePod with other access modes');
   }
 }

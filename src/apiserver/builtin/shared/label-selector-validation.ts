@@ -1,6 +1,5 @@
 import { labelValueProblems, qualifiedNameProblems } from '../../../api/object-names.ts';
-import { Verbatim } from '../../../api/field-error.ts';
-import { goJson } from '../../../util/go-format.ts';
+import { typedText } from '../../../api/field-error.ts';
 import type { CheckedObject } from '../../objects/checked-object.ts';
 
 /** Reports what is wrong with a label selector, if there is one. */
@@ -34,8 +33,7 @@ export function requireValuesOfOperator(expression: CheckedObject): void {
     if (count > 0) expression.forbidden('values', why);
   } else {
     // An operator has a type of its own, which messages encode as JSON.
-    const shown = new Verbatim(goJson(operator));
-    expression.invalid('operator', 'not a valid selector operator', shown);
+    expression.invalid('operator', 'not a valid selector operator', typedText(operator));
   }
 }
 

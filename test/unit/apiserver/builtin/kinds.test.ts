@@ -256,7 +256,7 @@ test('the ports of a service need unique names', () => {
   const ports = [{ port: 80 }, { name: 'b', port: 80 }, { name: 'b', port: 0 }];
   assert.deepEqual(problems('Service', { spec: { ports } }), [
     'spec.ports[0].name: Required value',
-    'spec.ports[1]: Duplicate value: {"port":80,"protocol":"TCP"}',
+    'spec.ports[1]: Duplicate value: {"Name":"","Protocol":"TCP","AppProtocol":null,"Port":80,"TargetPort":0,"NodePort":0}',
     'spec.ports[2].name: Duplicate value: "b"',
     'spec.ports[2].port: Invalid value: 0: must be between 1 and 65535, inclusive',
     'spec.ports[2].targetPort: Invalid value: 0: must be between 1 and 65535, inclusive',
