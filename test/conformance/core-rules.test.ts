@@ -74,6 +74,22 @@ test('the taints, addresses and features of a Node are validated', async () => {
     ],
     spec,
   );
+  const annotation = 'scheduler.alpha.kubernetes.io/taints';
+  await refuses(
+    '/api/v1/nodes',
+    [
+      [
+        '[{"key":"a b"}]',
+        `metadata.annotations.${annotation}[0].key: Invalid value: "a b": name part`,
+        `metadata.annotations.${annotation}[0].effect: Required value`,
+      ],
+      [
+        '{}',
+        `metadata.annotations: Invalid value: "${annotation}": json: cannot unmarshal object into Go value of type []core.Taint`,
+      ],
+    ],
+    (taints) => ({ metadata: { name: 'refused', annotations: { [annotation]: taints } } }),
+  );
   await refuses(
     '/api/v1/nodes',
     [
@@ -485,6 +501,21 @@ test('the source and the class of attributes of a claim are validated', async ()
     }),
   );
   assert.deepEqual(made.spec.dataSource, { apiGroup: null, ...source });
+  const immutable =
+    'spec: Forbidden: spec is immutable after creation except resources.requests and volumeAttributesClassName for bound claims\n';
+  for (const [change, diff] of [
+    [
+      { volumeMode: 'Block' },
+      '@@ -11,7 +11,7 @@\n  },\n  "VolumeName": "",\n  "StorageClassName": null,\n- "VolumeMode": "Filesystem",\n+ "VolumeMode": "Block",\n',
+    ],
+    [
+      { selector: { matchLabels: { b: '', a: '' } } },
+      '@@ -2,7 +2,12 @@\n  "AccessModes": [\n   "ReadWriteOnce"\n  ],\n- "Selector": null,\n+ "Selector": {\n+  "matchLabels": {\n+   "a": "",\n+   "b": ""\n+  }\n+ },\n',
+    ],
+  ] as const) {
+    const reply = await api.patch(`${path}/a?dryRun=All`, { spec: change });
+    assert.ok(reply.body.message.includes(immutable + diff), reply.body.message);
+  }
   const { status } = await api.made(
     api.patch(`${path}/a/status`, {
       status: {
@@ -527,12 +558,29 @@ test('the names in errors of events.k8s.io are those of the group', async () => 
   assert.deepEqual([body.reason, body.details.group], ['Conflict', 'events.k8s.io']);
   const changed = await api.put(`${path}/a`, { ...event, reportingController: 'f' });
   requireCauses(changed, ['reportingController: Invalid value: "f": field is immutable'], 'event');
+  const core = `/api/v1/namespaces/${space}/events`;
+  await api.made(api.patch(`${core}/a`, { count: 2 }));
+  const { metadata } = await api.made(api.get(`${core}/a`));
+  // The managers of another group are dropped.
+  assert.deepEqual(
+    metadata.managedFields.map(({ apiVersion }: Json) => apiVersion),
+    ['v1'],
+  );
+  const removal = { preconditions: { resourceVersion: '1' } };
+  const removed = await api.delete(`${path}/a`, removal);
+  assert.match(removed.body.message, /^Operation cannot be fulfilled on Event "a"/);
+  await api.made(api.post(core, { metadata: { name: 'b' }, involvedObject: { namespace: space } }));
+  assert.equal((await api.made(api.get(`${path}/b`))).reportingController, undefined);
 });
 
 test('no manager owns the fields of a ServiceAccount with a Secret without a name', async () => {
   const path = `/api/v1/namespaces/${await api.namespace()}/serviceaccounts`;
   const made = await api.made(api.post(path, { metadata: { name: 'a' }, secrets: [{}] }));
   assert.equal(made.metadata.managedFields, undefined);
+  const other = { metadata: { name: 'b' }, automountServiceAccountToken: true };
+  const { metadata } = await api.made(api.post(path, other));
+  const changed = await api.made(api.patch(`${path}/b`, { secrets: [{ kind: 'Secret' }] }));
+  assert.deepEqual(changed.metadata.managedFields, metadata.managedFields);
 });
 
 test('limits of containers and quotas of scopes are validated', async () => {
@@ -608,4 +656,57 @@ test('the text that is no base64 ends where its padding does', async () => {
     const { body } = await api.post(path, { metadata: { name: 'a' }, data: { b: value } });
     assert.ok(body.message.endsWith(`illegal base64 data at input byte ${at}`), body.message);
   }
+});
+
+test('a converter names the JSON of a type that decodes itself', async () => {
+  const space = await api.namespace();
+  const leases = `/apis/coordination.k8s.io/v1/namespaces/${space}/leases`;
+  await api.made(api.post(leases, { metadata: { name: 'a' } }));
+  const policies = `/apis/networking.k8s.io/v1/namespaces/${space}/networkpolicies`;
+  await api.made(api.post(policies, { metadata: { name: 'a' }, spec: {} }));
+  const ports = [{ ports: [{ port: true }] }];
+  for (const [path, spec, type] of [
+    [leases, { renewTime: true }, 'string'],
+    [policies, { ingress: ports }, 'int32'],
+  ] as const) {
+    const { body } = await api.patch(
+      `${path}/a`,
+      { spec },
+      'application/strategic-merge-patch+json',
+    );
+    assert.ok(
+      body.message.endsWith(`json: cannot unmarshal bool into Go value of type ${type}`),
+      body.message,
+    );
+  }
+});
+
+test('an amount of another type than a scalar is not applied', async () => {
+  const space = await api.namespace();
+  const { body } = await api.apply(`/api/v1/namespaces/${space}/resourcequotas/a`, 'm', {
+    apiVersion: 'v1',
+    kind: 'ResourceQuota',
+    metadata: { name: 'a' },
+    spec: { hard: { pods: [{}] } },
+  });
+  assert.match(body.message, /: \.spec\.hard\.pods: expected any scalar, got &{\[map\[\]\]}$/);
+});
+
+test('an address outside the ranges of the cluster is refused', async () => {
+  const path = `/api/v1/namespaces/${await api.namespace()}/services`;
+  const service = {
+    metadata: { name: 'a' },
+    spec: { clusterIP: '192.0.2.1', ports: [{ port: 80 }] },
+  };
+  const at = 'spec.clusterIPs: Invalid value: ["192.0.2.1"]: failed to allocate IP 192.0.2.1:';
+  requireCauses(
+    await api.post(path, service),
+    [`${at} the provided network does not match the current range`],
+    'Service',
+  );
+  requireCauses(
+    await api.post(`${path}?dryRun=All`, service),
+    [`${at} the provided IP (192.0.2.1) is not in the valid range`],
+    'dry run',
+  );
 });

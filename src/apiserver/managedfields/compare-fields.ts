@@ -1,3 +1,4 @@
+import { PatchError } from '../patch/json-patch.ts';
 import { itemSchema, memberSchema } from '../../api/json-schema.ts';
 import { equalJson } from '../../api/equal.ts';
 import type { JsonSchema } from '../../api/json-schema.ts';
@@ -7,7 +8,7 @@ import { isRecord } from '../../util/values.ts';
 import { fieldElement, FieldSet, FieldSetBuilder } from './field-set.ts';
 import type { PathElement } from './field-set.ts';
 import type { Shape } from './typed-value.ts';
-import { UnidentifiedItem, itemElement, shapeOf } from './typed-value.ts';
+import { itemElement, shapeOf, unidentified } from './typed-value.ts';
 
 /** The changed fields between two objects. The sets are disjoint. Each is built when it is first read. */
 export interface Comparison {
@@ -221,7 +222,9 @@ function byElement(
   for (const item of list) {
     const element = itemElement(item, schema, shape);
     if (element === undefined) {
-      if (shape.kind === 'keyed') throw new UnidentifiedItem();
+      if (shape.kind === 'keyed') {
+        throw new PatchError('untyped', `element ${items.size}: ${unidentified(item, shape)}`);
+      }
       continue;
     }
     const others = items.get(element);

@@ -131,7 +131,9 @@ function builtinVersions({ backend: { registry }, definition }: ManagedRequest):
   return {
     schemaOf: (apiVersion) => {
       const version = find(apiVersion);
-      return version && withObjectMeta(version.schema ?? ANY_SCHEMA);
+      // As upstream, which drops those of the other group of events.
+      if (version?.group !== definition.group) return undefined;
+      return withObjectMeta(version.schema ?? ANY_SCHEMA);
     },
     convert: (object, apiVersion) => {
       const [from, to] = [find(object['apiVersion']), find(apiVersion)];

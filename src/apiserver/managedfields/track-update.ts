@@ -6,7 +6,6 @@ import { FieldSet } from './field-set.ts';
 import { withObjectMeta } from './kind-schema.ts';
 import { Managers, managedFieldsOf, UNMANAGED, withManagers } from './managed-fields.ts';
 import { newFields } from './new-fields.ts';
-import { UnidentifiedItem } from './typed-value.ts';
 import type { VersionedChanges } from './versioned-changes.ts';
 import {
   compareInVersions,
@@ -40,24 +39,15 @@ export interface Update extends WriteContext {
  */
 export async function trackUpdate(update: Update): Promise<JsonObject> {
   const { after, pause } = update;
-  try {
-    const tracked = await managersAfter(update);
-    await pause?.();
-    return withFitting(after, tracked);
-  } catch (error) {
-    // As upstream, which removes the managers of fields that it cannot compare.
-    if (error instanceof UnidentifiedItem) return withManagers(after, Managers.NONE);
-    throw error;
-  }
-}
-
-async function managersAfter(update: Update): Promise<Managers> {
   const managers = managersOfUpdate(update);
-  const tracked = withoutComparison(update, managers);
-  if (tracked) return tracked;
-  const changes = await compareInVersions(baseOf(update), update.after, update, managers);
-  await update.pause?.();
-  return trackChanges(managers, changes, update).capped();
+  let tracked = withoutComparison(update, managers);
+  if (!tracked) {
+    const changes = await compareInVersions(baseOf(update), after, update, managers);
+    await pause?.();
+    tracked = trackChanges(managers, changes, update).capped();
+  }
+  await pause?.();
+  return withFitting(after, tracked);
 }
 
 /** Like `trackUpdate` in one step, for a kind with one version. */

@@ -80,9 +80,6 @@ export function itemElement(
   return Object.keys(key).length === 0 ? undefined : keyElement(key);
 }
 
-/** The object has an item without a key, so that no manager can own its fields. */
-export class UnidentifiedItem extends Error {}
-
 function mapShape(schema: JsonSchema): Shape {
   return schema['x-kubernetes-map-type'] === 'atomic' ? LEAF : MAP;
 }
@@ -230,7 +227,7 @@ function mismatch(value: unknown, schema: JsonSchema): string | undefined {
         : `expected string, got &value.valueUnstructured{Value:${goSyntax(value)}}`;
     default:
       // A quantity.
-      return schema.oneOf && typeof value === 'object'
+      return schema.oneOf && !schema.format && typeof value === 'object'
         ? `expected any scalar, got ${show(value)}`
         : undefined;
   }
@@ -246,7 +243,7 @@ function isOpen(schema: JsonSchema): boolean {
 }
 
 /** Returns why an item of a list has no path element. */
-function unidentified(item: unknown, shape: Shape): string {
+export function unidentified(item: unknown, shape: Shape): string {
   if (shape.kind !== 'keyed') {
     if (Array.isArray(item)) return 'not supported: associative list with lists as elements';
     const what = item === null ? 'an explicit null' : 'a map type';

@@ -218,7 +218,7 @@ export function requirePreconditions(
   { uid, resourceVersion }: DeletionOptions,
 ): void {
   // A real server names the kind here where it names the resource elsewhere.
-  const { group, kind } = definition;
+  const { group, kind } = definition.storedAs?.definition ?? definition;
   if (uid !== undefined && uid !== metadata.uid) {
     throw conflict(
       { group, plural: kind },

@@ -129,20 +129,26 @@ function base64Fault(text: string): number {
   return text[next] === '=' ? afterLines(next + 1) : next - 1;
 }
 
-/** Returns the message of Go's converter for the message of its decoder about base64 or a fraction. */
+/**
+ * Returns the message of Go's converter for the message of its decoder about base64, a fraction, or a value of a type that
+ * decodes itself. The types of other values are checked before the conversion.
+ */
 export function convertedProblem(problem: string): string {
   if (problem.startsWith('illegal base64')) return `error decoding from json: ${problem}`;
-  return problem.replace(
-    /^json: cannot unmarshal number .* of type (?=int\d+$)/,
-    'cannot convert float64 to ',
-  );
+  return problem
+    .replace(/^json: cannot unmarshal number .* of type (?=int\d+$)/, 'cannot convert float64 to ')
+    .replace(/(?<=into Go )struct field \S+ (?=of type (?:int32|string)$)/, 'value ');
 }
 
 /** Returns the message of Go's converter from maps, which strategic merge patches use, for such a value. */
 export function conversionProblem(error: FieldError, object: unknown, kind: GoKind): string {
-  const { type, plainType, value } = mismatchOf(error, object, kind);
+  const { type, plainType, value, decodesItself } = mismatchOf(error, object, kind);
   const problem = textProblem(error, value);
   if (problem !== undefined) return convertedProblem(problem);
+  if (decodesItself) {
+    const found = type === 'int32' ? numberOf(value) : goTypeOf(value);
+    return `json: cannot unmarshal ${found} into Go value of type ${type}`;
+  }
   const from = converterKindOf(value);
   if (plainType.startsWith('map[')) return `cannot restore map from ${from}`;
   if (plainType.startsWith('[]')) return `cannot restore slice from ${from}`;
@@ -169,6 +175,8 @@ interface Mismatch {
   readonly type: string;
   /** The type without its name: `struct`. */
   readonly plainType: string;
+  /** Whether the type is a time or an integer that may be a text. */
+  readonly decodesItself: boolean;
   readonly value: unknown;
 }
 
@@ -211,7 +219,9 @@ function mismatchOf(
       rest = rest.slice(key.length + within.length + 1);
     } else break;
   }
-  return { path, struct: struct.name, type: goTypeIn(field, at), plainType: goType(at), value };
+  const decodesItself = ['int-or-string', TIME, MICRO_TIME].includes(at.format ?? '');
+  const type = goTypeIn(field, at);
+  return { path, struct: struct.name, type, plainType: goType(at), decodesItself, value };
 }
 
 /** Returns the longest key of a map with which a path starts. */

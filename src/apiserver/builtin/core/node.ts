@@ -106,6 +106,7 @@ function dropDisabled(node: ApiObject): void {
 
 function validate(node: CheckedObject, previous: StoredObject | undefined): void {
   if (!previous) validateSwap(node);
+  validateAnnotatedTaints(node.in('metadata').in('annotations'));
   validateAvoidedPods(node.in('metadata').in('annotations'));
   const spec = node.in('spec');
   const ranges = spec.list('podCIDRs');
@@ -123,11 +124,15 @@ function validate(node: CheckedObject, previous: StoredObject | undefined): void
   if (ranges.length > 1 && (unparsed !== -1 || ranges.length > families.size)) {
     spec.invalid('podCIDRs', 'may specify no more than one CIDR for each IP family');
   }
+  // A server calls them so.
+  validateTaints(node.in('metadata'), 'taints', spec.list('taints'));
+  validateStatus(node.in('status'));
+}
+
+function validateTaints(metadata: CheckedObject, field: string, taints: readonly unknown[]): void {
   const places = new Set<string>();
-  for (const [index, { value }] of spec.items('taints').entries()) {
-    // A server calls it so, wherever it is.
-    const taint = new CheckedObject(value, `metadata.taints[${index}]`, node.errors);
-    const { key = '', effect } = value;
+  for (const taint of metadata.as({ [field]: taints }).items(field)) {
+    const { key = '', effect = '' } = taint.value;
     requireSelectorKey(taint, 'key');
     const problems = labelValueProblems(taint.text('value'));
     if (problems.length > 0) taint.invalid('value', problems.join(';'));
@@ -136,13 +141,12 @@ function validate(node: CheckedObject, previous: StoredObject | undefined): void
     const place = `${String(effect)}/${String(key)}`;
     if (places.has(place)) {
       taint.report({
-        ...fieldError.duplicate(taint.path, new Verbatim(taintText(value))),
+        ...fieldError.duplicate(taint.path, new Verbatim(taintText(taint.value))),
         detail: 'taints must be unique by key and effect pair',
       });
     }
     places.add(place);
   }
-  validateStatus(node.in('status'));
 }
 
 /** A taint with the names of Go's fields, which upstream shows. */
@@ -150,6 +154,21 @@ function taintText({ key, value = '', effect, timeAdded = null }: Readonly<JsonO
   return escapeHtml(
     JSON.stringify({ Key: key, Value: value, Effect: effect, TimeAdded: timeAdded }),
   );
+}
+
+const ANNOTATED_TAINTS = 'scheduler.alpha.kubernetes.io/taints';
+
+/** Taints in an annotation of an older version. */
+function validateAnnotatedTaints(annotations: CheckedObject): void {
+  const text = annotations.text(ANNOTATED_TAINTS);
+  if (text === '') return;
+  const { problem } = inspectJson(text);
+  const taints: unknown = problem === undefined ? (JSON.parse(text) ?? []) : undefined;
+  if (Array.isArray(taints)) validateTaints(annotations, ANNOTATED_TAINTS, taints);
+  else {
+    const why = `json: cannot unmarshal ${goTypeOf(taints)} into Go value of type []core.Taint`;
+    annotations.invalid('', problem ?? why, ANNOTATED_TAINTS);
+  }
 }
 
 const AVOIDED_PODS = 'scheduler.alpha.kubernetes.io/preferAvoidPods';

@@ -1,6 +1,5 @@
 import type { JsonObject } from '../../../util/json-value.ts';
 import { isSet, objectIn, textIn } from '../../../util/json-value.ts';
-import { equalJson } from '../../../api/equal.ts';
 import { qualifiedNameProblems } from '../../../api/object-names.ts';
 import { compareQuantities } from '../../../api/quantity.ts';
 import type { CheckedObject } from '../../objects/checked-object.ts';
@@ -22,6 +21,7 @@ import {
 } from './volume-columns.ts';
 import type { BuiltinKind } from '../shared/builtin-kind.ts';
 import { defaultClassName } from '../shared/default-class.ts';
+import { validateClaimUpdate } from './claim-update.ts';
 import { requireAmountOf, validateClaimSpec } from '../shared/claim-spec.ts';
 import { annotationWarnings, claimWarnings } from '../shared/warnings.ts';
 
@@ -157,69 +157,6 @@ function isOlderSource(source: JsonObject): boolean {
   return (
     (group === '' && kind === 'PersistentVolumeClaim') ||
     (group === 'snapshot.storage.k8s.io' && kind === 'VolumeSnapshot')
-  );
-}
-
-/** A claim may be bound once; a bound claim may grow. */
-function validateClaimUpdate(next: CheckedObject, previous: StoredObject): void {
-  const annotation = (object: StoredObject | CheckedObject['value']) =>
-    objectIn(objectIn(object, 'metadata'), 'annotations')?.[CLASS_ANNOTATION];
-  const [is, former] = [annotation(next.value), annotation(previous)];
-  const isBound = next.in('status').text('phase') === 'Bound';
-  const before = objectIn(previous, 'spec') ?? {};
-  const after = { ...next.in('spec').value };
-  if (!isSet(before, 'volumeName')) delete after['volumeName'];
-  const was = { ...before };
-  if (isBound) {
-    for (const spec of [was, after]) {
-      const requests = objectIn(objectIn(spec, 'resources'), 'requests');
-      if (requests) {
-        spec['resources'] = {
-          ...objectIn(spec, 'resources'),
-          requests: { ...requests, storage: '' },
-        };
-      }
-      delete spec['volumeAttributesClassName'];
-    }
-  }
-  // A class may be set later, and the field may replace the annotation.
-  const isNamed = isSet(after, 'storageClassName') && !isSet(before, 'storageClassName');
-  const isReplaced = isNamed && former !== undefined && after['storageClassName'] === former;
-  if (isNamed && (former === undefined || isReplaced)) delete after['storageClassName'];
-  if (!(isReplaced && is === undefined) && is !== former) {
-    // The path of upstream.
-    const field = `metadata.annotations.${CLASS_ANNOTATION}`;
-    next.invalid(field, 'field is immutable', is ?? '');
-  }
-  if (!equalJson(after['volumeMode'], was['volumeMode'])) {
-    next.invalid('volumeMode', 'field is immutable', after['volumeMode'] ?? null);
-  }
-  const sizeIn = (parent: JsonObject | undefined, field: string) =>
-    textIn(objectIn(parent, field), 'storage') || '0';
-  const size = next.in('spec').in('resources').in('requests').text('storage') || '0';
-  const formerSize = sizeIn(objectIn(before, 'resources'), 'requests');
-  const capacity = sizeIn(objectIn(previous, 'status'), 'capacity');
-  if (compareQuantities(size, formerSize) < 0 && compareQuantities(size, capacity) <= 0) {
-    next.forbidden('spec.resources.requests.storage', 'field can not be less than status.capacity');
-  }
-  validateAttributesClass(next.in('spec'), previous);
-  if (equalJson(after, was)) return;
-  next.forbidden(
-    'spec',
-    'spec is immutable after creation except resources.requests and volumeAttributesClassName for bound claims',
-  );
-}
-
-/** A volume has a class of attributes as soon as one is applied to it. */
-function validateAttributesClass(spec: CheckedObject, previous: StoredObject): void {
-  if (!isSet(objectIn(previous, 'status'), 'currentVolumeAttributesClassName')) return;
-  const field = 'volumeAttributesClassName';
-  if (equalJson(spec.value[field], objectIn(previous, 'spec')?.[field])) return;
-  const change = spec.has(field) ? 'empty string' : 'nil';
-  if (spec.text(field) !== '') return;
-  spec.forbidden(
-    field,
-    `update to ${change} is forbidden when status.currentVolumeAttributesClassName is not nil`,
   );
 }
 

@@ -177,9 +177,13 @@ function assignAddress(
   requireOf(name, spec, (checked) => {
     const fail = (why: string) =>
       checked.invalid('clusterIPs', `failed to allocate IP ${wanted}: ${why}`);
-    if (!/^10\.(?:\d|1[0-5])\./.test(wanted)) {
+    const isEnd = wanted === '10.0.0.0' || wanted === '10.15.255.255';
+    if (isEnd || !/^10\.(?:\d|1[0-5])\./.test(wanted)) {
+      // As upstream, whose dry runs have an allocator of their own.
       fail(
-        `the provided IP (${wanted}) is not in the valid range. The range of valid IPs is 10.0.0.0/12`,
+        isDryRun
+          ? `the provided IP (${wanted}) is not in the valid range. The range of valid IPs is 10.0.0.0/12`
+          : 'the provided network does not match the current range',
       );
     }
     if (taken.has(wanted) && !isDryRun) fail('provided IP is already allocated');

@@ -96,7 +96,13 @@ function toStored<T extends StoredObject>(event: T): T {
 
 function fromStored(event: StoredObject): StoredObject {
   const back = RENAMED.map(([own, stored]) => [stored, own] as const);
-  return renamed(event, 'events.k8s.io/v1', back);
+  const converted = renamed(event, 'events.k8s.io/v1', back);
+  // Go always writes these in the stored kind only.
+  const isOmitted = ([name, value]: readonly [string, unknown]) =>
+    value === '' && name.startsWith('reporting');
+  return Object.fromEntries(
+    Object.entries(converted).filter((field) => !isOmitted(field)),
+  ) as unknown as StoredObject;
 }
 
 function renamed<T extends StoredObject>(
