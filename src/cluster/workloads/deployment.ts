@@ -172,11 +172,14 @@ class Rollout {
     if (this.current) {
       const used = revisionOf(this.current);
       const { [REVISION_HISTORY]: history = '' } = this.current.metadata.annotations ?? {};
-      const revisions = [...history.split(','), `${used}`].filter(Boolean).slice(-MAX_HISTORY);
+      const revisions = [...history.split(','), `${used}`].filter(Boolean);
+      let left = MAX_HISTORY + 1;
+      const dropped = revisions.findLastIndex(({ length }) => (left -= length + 1) < 0);
       await this.#scale(this.current, replicas, {
         ...inheritedAnnotations(this.#deployment),
         ...(used < latest && { [REVISION]: `${latest + 1n}` }),
-        ...(used > 0n && used < latest && { [REVISION_HISTORY]: revisions.join(',') }),
+        ...(used > 0n &&
+          used < latest && { [REVISION_HISTORY]: revisions.slice(dropped + 1).join(',') }),
       });
       return;
     }
@@ -310,9 +313,9 @@ function inheritedAnnotations({ metadata }: DeepReadonly<Deployment>): Record<st
 /** Annotation with the revision of a rollout; `kubectl rollout history` reads it. */
 export const REVISION = 'deployment.kubernetes.io/revision';
 
-/** Annotation with earlier revisions of a ReplicaSet that is used again. */
+/** Annotation with earlier revisions of a ReplicaSet that is used again, and its maximum length, as upstream. */
 const REVISION_HISTORY = 'deployment.kubernetes.io/revision-history';
-const MAX_HISTORY = 100;
+const MAX_HISTORY = 2000;
 
 const DESIRED = 'deployment.kubernetes.io/desired-replicas';
 const MAX = 'deployment.kubernetes.io/max-replicas';
