@@ -35,7 +35,7 @@ interface Sent {
   readonly what: string;
   readonly body: {
     readonly preconditions?: unknown;
-    readonly metadata?: { readonly uid?: string };
+    readonly metadata?: { readonly uid?: string; readonly annotations?: object };
   };
 }
 
@@ -314,8 +314,8 @@ describe('A ReplicaSet', () => {
     bench.server.faults.failNext({ resource: 'pods', verb: 'delete' }, 409, { times: 2 });
     await scale(0);
     const status = async () => (await bench.client.get(REPLICA_SETS, AT)).status;
-    assert.equal((await status())?.conditions, undefined);
     await bench.clock.advance(1000);
+    assert.ok(!JSON.stringify(bench.sent).includes('ReplicaFailure'));
     const other = pods.find(({ metadata }) => metadata.labels?.['app'] === 'other');
     await bench.client.delete(PODS, other!.metadata);
     await bench.setStatus(other!, { message: 'changed' });
@@ -476,6 +476,30 @@ describe('A Deployment', () => {
     });
     assert.deepEqual(revisions.toSorted(), ['4 after 2', '5 after 1,3']);
     assert.equal((await live()).metadata.annotations?.[REVISION], '5');
+    const written = bench.sent.flatMap(
+      ({ what, body }) => (what === 'PATCH web/status' && body.metadata?.annotations) || [],
+    );
+    const numbers = ['1', '2', '3', '4', '5'];
+    assert.deepEqual(
+      written,
+      numbers.map((number) => ({ [REVISION]: number })),
+    );
+  });
+
+  it('keeps the last revisions of a ReplicaSet, at most 2000 characters', async () => {
+    await create();
+    await settle();
+    await change({ template: template('nginx:2') });
+    await settle();
+    const old = (await bench.sets()).find(({ spec }) => spec?.replicas === 0);
+    const name = 'deployment.kubernetes.io/revision-history';
+    const annotations = { [name]: `77,${'8,'.repeat(998)}9` };
+    const body = { metadata: { annotations } };
+    await bench.client.patch(REPLICA_SETS, old!.metadata, { type: 'merge', body });
+    await change({ template: template('nginx:1') });
+    await settle();
+    const { metadata } = await bench.client.get(REPLICA_SETS, old!.metadata);
+    assert.equal(metadata.annotations?.[name], `${'8,'.repeat(998)}9,1`);
   });
 
   it('copies changes of its annotations to the current ReplicaSet', async () => {
@@ -565,20 +589,24 @@ describe('A Deployment', () => {
     await create({ revisionHistoryLimit: 1 });
     await settle();
     const [first] = await bench.sets();
+    const body = { metadata: { finalizers: ['test/keep'] } };
+    await bench.client.patch(REPLICA_SETS, first!.metadata, { type: 'merge', body });
     for (const image of ['nginx:2', 'nginx:3']) {
       await change({ template: template(image) });
       await settle();
     }
-    const sets = await bench.sets();
+    const present = (await bench.sets()).filter(
+      ({ metadata }) => metadata.deletionTimestamp === undefined,
+    );
     assert.deepEqual(
-      sets.map(({ metadata }) => metadata.annotations?.[REVISION] ?? '').toSorted(),
+      present.map(({ metadata }) => metadata.annotations?.[REVISION] ?? '').toSorted(),
       ['2', '3'],
     );
-    const deletion = bench.sent.find(
+    const [deletion, ...others] = bench.sent.filter(
       ({ what }) => what === `DELETE replicasets/${first?.metadata.name}`,
     );
     const { uid } = (deletion?.body.preconditions ?? {}) as { uid?: string };
-    assert.equal(uid, first?.metadata.uid);
+    assert.deepEqual([uid, others], [first?.metadata.uid, []]);
   });
 
   it('deletes old ReplicaSets only after a rollout, and none for one that is being deleted', async () => {
@@ -870,6 +898,21 @@ describe('Namespace deletion', () => {
     await release(SERVICES, 'web');
     await bench.clock.advance(2000);
     await assert.rejects(bench.client.get(NAMESPACES, at), { kind: 'notFound' });
+  });
+
+  it('reports no failure if an object has changed, also not for a ReplicaSet of the namespace', async () => {
+    const set = setDraft({ replicas: 1 });
+    const metadata = { ...set.metadata, finalizers: ['test/keep'] };
+    await bench.client.create(REPLICA_SETS, { ...set, metadata });
+    const service = await createService();
+    await bench.clock.advance(1000);
+    bench.server.faults.failNext({ resource: 'services', verb: 'delete' }, 409);
+    await deleteNamespace();
+    await assert.rejects(bench.client.get(SERVICES, service.metadata), { kind: 'notFound' });
+    await bench.clock.advance(10_000);
+    const statuses = JSON.stringify(bench.sent);
+    assert.ok(!statuses.includes('ContentDeletionFailed') && !statuses.includes('ReplicaFailure'));
+    await release(REPLICA_SETS, 'web');
   });
 
   it('reports in conditions what it could not delete, and retries', async () => {

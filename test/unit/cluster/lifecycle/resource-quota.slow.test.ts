@@ -122,6 +122,16 @@ describe('ResourceQuotas', () => {
     await createPod('b', resources('500m'));
   });
 
+  it('are not counted again when admission counts a new Pod, because a list could miss it', async () => {
+    await createQuota({ pods: '2' });
+    const { requests } = bench.server;
+    const lists = () => requests.count({ verb: 'list', resource: 'pods' });
+    const before = lists();
+    await createPod('web');
+    await bench.pass(60_000);
+    assert.deepEqual([await used(), lists() - before], [{ pods: '1' }, 0]);
+  });
+
   it('ignore dry runs, and count no compute resources of Pods that have ended', async () => {
     await createQuota({ pods: '1', 'count/pods': '5' });
     const draft = {

@@ -369,21 +369,25 @@ describe('Taint eviction', () => {
     await taint([NO_EXECUTE]);
     const replace = async (seconds?: number) => {
       await bench.pass(40_000);
+      // The relist then shows another Pod of this name, and no deletion.
+      bench.server.faults.failNext({ resource: 'pods', verb: 'watch' }, 503);
+      bench.server.faults.dropWatches();
       await bench.client.delete(
         PODS,
         { name: 'minute', namespace: NAMESPACE },
         { gracePeriodSeconds: 0 },
       );
       await bench.createPod('minute', { ...tolerating(seconds), nodeName: 'node-1' });
+      bench.server.faults.expireHistory();
     };
     await replace(60);
     await bench.pass(50_000);
     assert.deepEqual(await names(), ['minute']);
-    await bench.pass(12_000);
+    await bench.pass(20_000);
     assert.deepEqual(await names(), []);
     await bench.createPod('minute', { ...tolerating(60), nodeName: 'node-1' });
     await replace();
-    await bench.pass(1000);
+    await bench.pass(10_000);
     assert.ok(!(await bench.events('minute')).some((event) => event.includes('Cancelling')));
   });
 

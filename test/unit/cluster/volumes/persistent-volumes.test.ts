@@ -1,6 +1,6 @@
 import assert from 'node:assert/strict';
-import { afterEach, beforeEach, describe, it } from 'node:test';
-import { PERSISTENT_VOLUME_CLAIMS, PERSISTENT_VOLUMES } from '../../../../src/api/builtin.ts';
+import { afterEach, beforeEach, describe, it, test } from 'node:test';
+import { PERSISTENT_VOLUME_CLAIMS, PERSISTENT_VOLUMES, PODS } from '../../../../src/api/builtin.ts';
 import { isApiError } from '../../../../src/api/api-error.ts';
 import { ClusterBench, NAMESPACE } from '../cluster-bench.ts';
 
@@ -130,4 +130,23 @@ describe('A PersistentVolume', () => {
       isApiError(error, 'notFound'),
     );
   });
+});
+
+test('a claim of an ephemeral volume is kept until its Pod has shut down', async () => {
+  const bench = new ClusterBench();
+  await bench.start({ controllers: ['persistentvolumeclaim-protection'] });
+  const spec = { accessModes: ['ReadWriteOnce'], resources: { requests: { storage: '1Gi' } } };
+  const volumes = [{ name: 'data', ephemeral: { volumeClaimTemplate: { spec } } }];
+  const finalizers = ['example.com/hold'];
+  const pod = await bench.createPod('web', { nodeName: 'node-1', volumes }, { finalizers });
+  const { metadata } = await bench.create(PERSISTENT_VOLUME_CLAIMS, 'web-data', { spec });
+  await bench.pass(1000);
+  for (const gracePeriodSeconds of [30, 0]) {
+    assert.equal((await bench.list(PERSISTENT_VOLUME_CLAIMS)).length, 1);
+    await bench.client.delete(PODS, pod.metadata, { gracePeriodSeconds });
+    if (gracePeriodSeconds > 0) await bench.client.delete(PERSISTENT_VOLUME_CLAIMS, metadata);
+    await bench.pass(2000);
+  }
+  assert.deepEqual(await bench.list(PERSISTENT_VOLUME_CLAIMS), []);
+  await bench.end();
 });

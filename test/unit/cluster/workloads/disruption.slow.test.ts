@@ -110,7 +110,9 @@ describe('The disruption controller', () => {
     const set = await bench.create(STATEFUL_SETS, 'web', { spec });
     const ownerReferences = [controllerReference(set)];
     await bench.createPod('web', {}, { labels: { app: 'web' }, ownerReferences });
-    bench.server.faults.failNext({ resource: 'statefulsets', subresource: 'scale' }, 403);
+    bench.server.faults.failNext({ resource: 'statefulsets', subresource: 'scale' }, 403, {
+      times: 3,
+    });
     await createBudget({ maxUnavailable: 1 });
     await bench.pass(2000);
     assert.match((await bench.events('web')).join('\n'), /^CalculateExpectedPodCountFailed /m);
