@@ -17,7 +17,7 @@ import { goJson } from '../../util/go-format.ts';
 import { own } from '../../util/json-value.ts';
 
 /** Maximum total size of the keys and values of all annotations. */
-const MAX_ANNOTATIONS_BYTES = 256 * 1024;
+export const MAX_ANNOTATIONS_BYTES: number = 256 * 1024;
 
 /** Validates the metadata of an object. The decoder has checked the types. */
 export function validateMetadata(

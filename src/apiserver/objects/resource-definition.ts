@@ -291,6 +291,8 @@ export interface HookContext {
   readonly verb: string;
   readonly subresource: string | undefined;
   readonly isDryRun: boolean;
+  /** Adds a warning to the response, also if the object is refused. */
+  readonly warn: (text: string) => void;
   readonly access: Authorizer;
   /** Returns the plural name of a served kind; undefined if it is not served. */
   readonly pluralOf: (apiVersion: string, kind: string) => string | undefined;

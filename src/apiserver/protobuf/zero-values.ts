@@ -79,8 +79,8 @@ function isOmitted(
 ): boolean {
   if (value === null) return optional;
   if (!optional || (pointer && label === 'single')) return false;
-  // The validation of a CRD rejects schemas that have it, even if it is empty.
-  if (name === 'dependencies') return false;
+  // The validation of a CRD rejects schemas that have it, even if it is empty, as that of an autoscaler its policies.
+  if (name === 'dependencies' || name === 'policies') return false;
   if (label === 'list') return Array.isArray(value) && value.length === 0;
   if (label === 'map') return isRecord(value) && Object.keys(value).length === 0;
   if (typeof type === 'string') return value === ZEROS[type];

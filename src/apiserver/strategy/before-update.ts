@@ -1,7 +1,5 @@
 import { equalJson } from '../../api/equal.ts';
 import { fieldError } from '../../api/field-error.ts';
-import type { JsonObject } from '../../util/json-value.ts';
-import { objectIn, objectsIn, textIn } from '../../util/json-value.ts';
 import { copyJson } from '../json/copy-json.ts';
 import { validateKubeFinalizers } from '../objects/finalizers.ts';
 import { validateMetadataUpdate } from '../objects/object-metadata.ts';
@@ -144,16 +142,10 @@ function resetFields(
     return object;
   }
   if (subresource === 'ephemeralcontainers' || subresource === 'resize') {
-    const before = objectIn(previous, 'spec') ?? {};
-    const after = objectIn(draft, 'spec') ?? {};
-    const { ephemeralContainers } = after;
-    const spec =
-      subresource === 'resize'
-        ? { ...before, containers: resized(before, after) }
-        : { ...before, ...(ephemeralContainers !== undefined && { ephemeralContainers }) };
     const metadata = kept();
     keep(metadata, draft.metadata, 'generateName');
-    return own({ ...previous, metadata, spec });
+    // The hook of the kind takes the other fields from `previous`.
+    return own({ ...previous, metadata, spec: draft['spec'] });
   }
   if (subresources.status && subresource === undefined) {
     const object = { ...draft };
@@ -161,17 +153,6 @@ function resetFields(
     return object;
   }
   return draft;
-}
-
-/** Returns the containers of a Pod with the resources of the same containers in another spec. */
-function resized(before: JsonObject, after: JsonObject): readonly JsonObject[] {
-  const wanted = new Map(
-    objectsIn(after, 'containers').map((container) => [textIn(container, 'name'), container]),
-  );
-  return objectsIn(before, 'containers').map((container) => {
-    const { resources } = wanted.get(textIn(container, 'name')) ?? {};
-    return resources === undefined ? container : Object.assign({}, container, { resources });
-  });
 }
 
 /** Keeps the metadata that clients cannot set. */

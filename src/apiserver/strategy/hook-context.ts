@@ -21,12 +21,13 @@ export interface WriteRequest extends ReceivedRequest {
 }
 
 /** Returns the context of the hooks of a kind. */
-export function hookContext({ backend, user, info }: WriteRequest): HookContext {
+export function hookContext({ backend, user, info, warnings }: WriteRequest): HookContext {
   const { clock, uid, access, store, registry } = backend;
   const { verb, subresource } = info;
   const list: HookContext['list'] = (resource) => store.collection(resource).list();
   const pluralOf: HookContext['pluralOf'] = (apiVersion, kind) =>
     registry.findKind(apiVersion, kind)?.plural;
   const facts = { now: clock.now(), user, verb, subresource, isDryRun: isDryRun({ info }) };
-  return { ...facts, uid, access, list, pluralOf };
+  const warn = (text: string) => void warnings.push(text);
+  return { ...facts, uid, warn, access, list, pluralOf };
 }

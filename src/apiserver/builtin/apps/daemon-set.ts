@@ -3,17 +3,19 @@ import { equalJson } from '../../../api/equal.ts';
 import type { CheckedObject } from '../../objects/checked-object.ts';
 import type { ApiObject, StoredObject } from '../../objects/resource-definition.ts';
 import { column, columns, numeric } from '../../table/column.ts';
+import { dropDisabledTemplateFields } from '../pods/disabled-fields.ts';
 import { applyTemplateDefaults } from '../pods/pod-defaults.ts';
 import { TEMPLATE_COLUMNS } from '../pods/template-columns.ts';
 import { validateTemplate } from '../pods/template-validation.ts';
 import { workloadWarnings } from '../pods/template-warnings.ts';
-import { validateSameSelector } from '../pods/workload.ts';
+import { amountIn, requireAmount, strategyInGo, validateSameSelector } from '../pods/workload.ts';
 import type { BuiltinKind } from '../shared/builtin-kind.ts';
 import { labelsText } from '../shared/cells.ts';
 import { requireCollisionsKept } from '../shared/status-validation.ts';
 
 export const DAEMON_SET: BuiltinKind = {
   resource: 'apps/daemonsets',
+  requiresByRules: true,
   tracksGeneration: true,
   defaults: {
     'spec.selector': null,
@@ -25,14 +27,17 @@ export const DAEMON_SET: BuiltinKind = {
       const spec = objectIn(set, 'spec');
       if (!spec) return;
       const strategy = objectIn(spec, 'updateStrategy') ?? {};
-      if (strategy['type'] === 'RollingUpdate') {
-        const rollingUpdate = objectIn(strategy, 'rollingUpdate');
-        strategy['rollingUpdate'] = { maxSurge: 0, maxUnavailable: 1, ...rollingUpdate };
+      const rollingUpdate = objectIn(strategy, 'rollingUpdate');
+      const isRolling = strategy['type'] === 'RollingUpdate';
+      if (isRolling || rollingUpdate) {
+        const maxUnavailable = isRolling ? 1 : 0;
+        strategy['rollingUpdate'] = { maxSurge: 0, maxUnavailable, ...rollingUpdate };
       }
       applyTemplateDefaults(spec);
       const annotations = { [TEMPLATE_GENERATION]: '1', ...set.metadata.annotations };
       set.metadata.annotations = annotations;
     },
+    prepareForCreate: dropDisabledTemplateFields,
     prepareForUpdate: countTemplates,
   },
   validate: validateDaemonSet,
@@ -64,6 +69,7 @@ export const DAEMON_SET: BuiltinKind = {
 const TEMPLATE_GENERATION = 'deprecated.daemonset.template.generation';
 
 function countTemplates(set: ApiObject, previous: StoredObject): void {
+  dropDisabledTemplateFields(set);
   const template = (object: StoredObject) => objectIn(objectIn(object, 'spec'), 'template');
   const last = Number(previous.metadata.annotations?.[TEMPLATE_GENERATION] ?? 1);
   const isSame = equalJson(template(set), template(previous));
@@ -79,14 +85,17 @@ function validateDaemonSet(set: CheckedObject): void {
   spec.requireNonNegative('minReadySeconds');
   const strategy = spec.in('updateStrategy');
   const types = ['RollingUpdate', 'OnDelete'];
-  if (!types.includes(strategy.text('type'))) strategy.notSupported('', types, strategy.value);
+  if (!types.includes(strategy.text('type'))) {
+    strategy.notSupported('', types, strategyInGo(strategy));
+  }
   const update = strategy.get('rollingUpdate');
-  if (update) {
-    const { maxSurge, maxUnavailable } = update.value;
-    const isZero = (value: unknown) => value === undefined || value === 0 || value === '0%';
-    if (isZero(maxSurge) && isZero(maxUnavailable)) {
+  if (update && strategy.text('type') === 'RollingUpdate') {
+    requireAmount(update, 'maxUnavailable', '100%');
+    requireAmount(update, 'maxSurge', '100%');
+    const [unavailable, surge] = [amountIn(update, 'maxUnavailable'), amountIn(update, 'maxSurge')];
+    if (unavailable === 0 && surge === 0) {
       update.required('maxUnavailable', 'cannot be 0 when maxSurge is 0');
-    } else if (!isZero(maxSurge) && !isZero(maxUnavailable)) {
+    } else if (unavailable !== 0 && surge !== 0) {
       update.invalid('maxSurge', 'may not be set when maxUnavailable is non-zero');
     }
   }

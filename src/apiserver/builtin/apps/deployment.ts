@@ -4,6 +4,7 @@ import { equalJson } from '../../../api/equal.ts';
 import type { CheckedObject } from '../../objects/checked-object.ts';
 import type { ApiObject, HookContext, StoredObject } from '../../objects/resource-definition.ts';
 import { column, columns, numeric } from '../../table/column.ts';
+import { TEMPLATE_HOOKS, dropDisabledTemplateFields } from '../pods/disabled-fields.ts';
 import { applyTemplateDefaults } from '../pods/pod-defaults.ts';
 import { TEMPLATE_COLUMNS } from '../pods/template-columns.ts';
 import { validateTemplate } from '../pods/template-validation.ts';
@@ -12,6 +13,7 @@ import {
   WORKLOAD_SCALE,
   amountIn,
   requireAmount,
+  strategyInGo,
   validateReplicaStatus,
   validateSameSelector,
 } from '../pods/workload.ts';
@@ -20,6 +22,7 @@ import { requireCollisionsKept } from '../shared/status-validation.ts';
 
 export const DEPLOYMENT: BuiltinKind = {
   resource: 'apps/deployments',
+  requiresByRules: true,
   scale: WORKLOAD_SCALE,
   tracksGeneration: true,
   statusKeeps: ['labels'],
@@ -30,7 +33,7 @@ export const DEPLOYMENT: BuiltinKind = {
     'spec.revisionHistoryLimit': 10,
     'spec.progressDeadlineSeconds': 600,
   },
-  hooks: { applyDefaults, prepareForUpdate },
+  hooks: { ...TEMPLATE_HOOKS, applyDefaults, prepareForUpdate },
   validate,
   validateUpdate: (deployment, previous) => {
     validateSameSelector(deployment, previous);
@@ -70,6 +73,7 @@ function prepareForUpdate(
   previous: StoredObject,
   { subresource }: HookContext,
 ): void {
+  dropDisabledTemplateFields(deployment);
   const { annotations = {}, generation = 0 } = previous.metadata;
   if (subresource !== undefined) return;
   if (!equalJson(deployment.metadata.annotations ?? {}, annotations)) {
@@ -102,21 +106,18 @@ function validateStrategy(spec: CheckedObject): void {
   const strategy = spec.in('strategy');
   const type = strategy.text('type');
   const supported = ['Recreate', 'RollingUpdate'];
-  if (!supported.includes(type)) spec.notSupported('strategy', supported, strategy.value);
+  if (!supported.includes(type)) {
+    spec.notSupported('strategy', supported, strategyInGo(strategy));
+  }
   if (type === 'Recreate') {
     const why = "may not be specified when strategy `type` is 'Recreate'";
     if (strategy.has('rollingUpdate')) strategy.forbidden('rollingUpdate', why);
-    return;
   }
   const update = strategy.get('rollingUpdate');
-  if (!update) return;
-  requireAmount(update, 'maxUnavailable');
+  if (!update || type !== 'RollingUpdate') return;
+  requireAmount(update, 'maxUnavailable', '100%');
   requireAmount(update, 'maxSurge');
-  const unavailable = amountIn(update, 'maxUnavailable');
-  if (unavailable === 0 && amountIn(update, 'maxSurge') === 0) {
+  if (amountIn(update, 'maxUnavailable') === 0 && amountIn(update, 'maxSurge') === 0) {
     update.invalid('maxUnavailable', 'may not be 0 when `maxSurge` is 0');
-  }
-  if (update.text('maxUnavailable') !== '' && unavailable > 100) {
-    update.invalid('maxUnavailable', 'must not be greater than 100%');
   }
 }

@@ -1,5 +1,6 @@
 import { objectIn } from '../../../util/json-value.ts';
 import { columns, numeric } from '../../table/column.ts';
+import { TEMPLATE_HOOKS } from '../pods/disabled-fields.ts';
 import { applyTemplateDefaults } from '../pods/pod-defaults.ts';
 import { TEMPLATE_COLUMNS } from '../pods/template-columns.ts';
 import { validateTemplate } from '../pods/template-validation.ts';
@@ -9,10 +10,12 @@ import type { BuiltinKind } from '../shared/builtin-kind.ts';
 
 export const REPLICA_SET: BuiltinKind = {
   resource: 'apps/replicasets',
+  requiresByRules: true,
   scale: WORKLOAD_SCALE,
   tracksGeneration: true,
   defaults: { 'spec.replicas': 1 },
   hooks: {
+    ...TEMPLATE_HOOKS,
     applyDefaults: (set) => {
       applyTemplateDefaults(objectIn(set, 'spec') ?? {});
     },

@@ -1,12 +1,18 @@
 import { numberIn, objectIn, objectsIn, setDefault, textIn } from '../../../util/json-value.ts';
 import { CheckedObject } from '../../objects/checked-object.ts';
-import type { ApiObject } from '../../objects/resource-definition.ts';
+import type { ApiObject, StoredObject } from '../../objects/resource-definition.ts';
 import { column, columns } from '../../table/column.ts';
+import { TEMPLATE_HOOKS } from '../pods/disabled-fields.ts';
 import { applyTemplateDefaults } from '../pods/pod-defaults.ts';
 import { CONTAINER_COLUMNS } from '../pods/template-columns.ts';
 import { validateTemplate } from '../pods/template-validation.ts';
 import { workloadWarnings } from '../pods/template-warnings.ts';
-import { WORKLOAD_SCALE, validateReplicaStatus } from '../pods/workload.ts';
+import {
+  WORKLOAD_SCALE,
+  amountIn,
+  requireAmount,
+  validateReplicaStatus,
+} from '../pods/workload.ts';
 import type { BuiltinKind } from '../shared/builtin-kind.ts';
 import { validateClaimSpec } from '../shared/claim-spec.ts';
 import { requireCollisionsKept } from '../shared/status-validation.ts';
@@ -14,15 +20,11 @@ import { claimWarnings } from '../shared/warnings.ts';
 
 export const STATEFUL_SET: BuiltinKind = {
   resource: 'apps/statefulsets',
+  requiresByRules: true,
   nameFormat: 'dns1123Label',
   scale: WORKLOAD_SCALE,
   tracksGeneration: true,
-  immutable: [
-    'spec.selector',
-    'spec.volumeClaimTemplates',
-    'spec.serviceName',
-    'spec.podManagementPolicy',
-  ],
+  immutable: ['spec.selector', 'spec.volumeClaimTemplates', 'spec.podManagementPolicy'],
   defaults: {
     'spec.podManagementPolicy': 'OrderedReady',
     'spec.replicas': 1,
@@ -33,9 +35,15 @@ export const STATEFUL_SET: BuiltinKind = {
     'spec.volumeClaimTemplates[].spec.volumeMode': 'Filesystem',
     'spec.volumeClaimTemplates[].status.phase': 'Pending',
   },
-  hooks: { applyDefaults: applySetDefaults },
+  hooks: { ...TEMPLATE_HOOKS, applyDefaults: applySetDefaults },
   validate: validateStatefulSet,
-  validateUpdate: requireCollisionsKept,
+  validateUpdate: (set, previous) => {
+    requireCollisionsKept(set, previous);
+    const spec = set.in('spec');
+    const name = spec.text('serviceName');
+    if (name === textIn(objectIn(previous, 'spec'), 'serviceName')) return;
+    spec.invalid('serviceName', 'field is immutable', name);
+  },
   columns: [
     ...columns(
       column('Ready', 'Ready Pods, of all desired ones.', (set) => {
@@ -81,7 +89,7 @@ function applySetDefaults(set: ApiObject): void {
   applyTemplateDefaults(spec);
 }
 
-function validateStatefulSet(set: CheckedObject): void {
+function validateStatefulSet(set: CheckedObject, previous: StoredObject | undefined): void {
   const spec = set.in('spec');
   const policy = spec.text('podManagementPolicy');
   if (policy !== 'OrderedReady' && policy !== 'Parallel') {
@@ -98,16 +106,19 @@ function validateStatefulSet(set: CheckedObject): void {
   if (type === 'RollingUpdate' && rolling) validateRolling(rolling);
   const retention = spec.in('persistentVolumeClaimRetentionPolicy');
   for (const field of ['whenDeleted', 'whenScaled']) {
-    const policies = ['Delete', 'Retain'];
+    const policies = ['Retain', 'Delete'];
     if (retention.has(field) && !policies.includes(retention.text(field))) {
       retention.notSupported(field, policies);
     }
   }
   spec.in('ordinals').requireNonNegative('start');
   const claims = spec.items('volumeClaimTemplates');
-  for (const claim of claims) validateClaimSpec(claim.in('spec'));
   spec.requireNonNegative('replicas', 'minReadySeconds');
-  spec.requireFormat('serviceName', 'dns1123Label');
+  // As upstream, an update may keep what an older version has accepted.
+  if (!previous) {
+    for (const claim of claims) validateClaimSpec(claim.in('spec'));
+    spec.requireFormat('serviceName', 'dns1123Label');
+  }
   // The controller adds the volumes of the claims to the Pods, and their names in the DNS.
   const volumes = claims.map((claim) => {
     const name = claim.in('metadata').text('name');
@@ -121,17 +132,9 @@ function validateStatefulSet(set: CheckedObject): void {
 function validateRolling(rolling: CheckedObject): void {
   rolling.requireNonNegative('partition');
   const field = 'maxUnavailable';
-  const most = rolling.value[field];
-  if (typeof most === 'string' && !/^\d+%$/.test(most)) {
-    const why =
-      "a valid percent string must be a numeric string followed by an ending '%' (e.g. '1%',  or '93%', regex used for validation is '[0-9]+%')";
-    rolling.invalid(field, why);
-  } else if (typeof most === 'string' && parseInt(most, 10) > 100) {
-    rolling.invalid(field, 'must not be greater than 100%');
-  } else if (typeof most === 'number' && most < 0) {
-    rolling.invalid(field, 'must be greater than or equal to 0');
-  }
-  if (most === 0 || most === '0%') rolling.invalid(field, 'cannot be 0');
+  if (!rolling.has(field)) return;
+  requireAmount(rolling, field, '100%');
+  if (amountIn(rolling, field) === 0) rolling.invalid(field, 'cannot be 0');
 }
 
 function complete(

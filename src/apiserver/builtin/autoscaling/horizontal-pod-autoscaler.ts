@@ -10,6 +10,7 @@ import type { BuiltinKind } from '../shared/builtin-kind.ts';
 /** Stored as autoscaling/v2. */
 export const HORIZONTAL_POD_AUTOSCALER: BuiltinKind = {
   resource: 'autoscaling/horizontalpodautoscalers',
+  requiresByRules: true,
   tracksGeneration: true,
   defaults: { 'spec.minReplicas': 1 },
   hooks: { applyDefaults },
@@ -78,7 +79,8 @@ function validate(autoscaler: CheckedObject): void {
   const target = spec.in('scaleTargetRef');
   validateReference(target);
   const apiVersion = target.text('apiVersion');
-  if (!/[^/]\//.test(apiVersion) && target.text('kind') !== 'ReplicationController') {
+  const hasGroup = /[^/]\//.test(apiVersion) || apiVersion.split('/').length > 2;
+  if (!hasGroup && target.text('kind') !== 'ReplicationController') {
     target.invalid('apiVersion', 'apiVersion must specify API group', apiVersion);
   }
   spec.requireNonNegative('minReplicas');

@@ -4,16 +4,16 @@ import type { CheckedObject } from '../../objects/checked-object.ts';
 import type { StoredObject } from '../../objects/resource-definition.ts';
 import { ageOf, column, columns, count, field, wide } from '../../table/column.ts';
 import { cronProblem } from './cron-schedule.ts';
-import { dropScheduling } from './job.ts';
+import { applyJobTemplateDefaults, dropDisabledJobFields } from './job.ts';
 import { jobWarnings, validateJobSpec } from './job-spec.ts';
 import { isTimeZone } from './time-zones.ts';
-import { applyTemplateDefaults } from '../pods/pod-defaults.ts';
 import { containerColumns } from '../pods/template-columns.ts';
 import type { BuiltinKind } from '../shared/builtin-kind.ts';
 import { selectorCell } from '../shared/cells.ts';
 
 export const CRON_JOB: BuiltinKind = {
   resource: 'batch/cronjobs',
+  requiresByRules: true,
   tracksGeneration: true,
   defaults: {
     'spec.concurrencyPolicy': 'Allow',
@@ -24,10 +24,10 @@ export const CRON_JOB: BuiltinKind = {
   hooks: {
     applyDefaults: (cronJob) => {
       const job = jobSpecIn(cronJob);
-      if (job) applyTemplateDefaults(job);
+      if (job) applyJobTemplateDefaults(job);
     },
-    prepareForCreate: (cronJob) => dropScheduling(jobSpecIn(cronJob)),
-    prepareForUpdate: (cronJob) => dropScheduling(jobSpecIn(cronJob)),
+    prepareForCreate: dropDisabled,
+    prepareForUpdate: dropDisabled,
   },
   validate: validateCronJob,
   columns: [
@@ -65,6 +65,10 @@ export const CRON_JOB: BuiltinKind = {
   ],
 };
 
+function dropDisabled(cronJob: JsonObject): void {
+  dropDisabledJobFields(objectIn(objectIn(cronJob, 'spec'), 'jobTemplate') ?? {});
+}
+
 function jobSpecIn(cronJob: JsonObject): JsonObject | undefined {
   return objectIn(objectIn(objectIn(cronJob, 'spec'), 'jobTemplate'), 'spec');
 }
@@ -84,6 +88,8 @@ function validateCronJob(
   if (problem !== undefined) spec.invalid('schedule', problem);
   if (schedule.includes('TZ') && !textIn(before, 'schedule').includes('TZ')) {
     spec.invalid('schedule', 'cannot use TZ or CRON_TZ in schedule, use timeZone field instead');
+  } else if (schedule.includes('TZ') && spec.has('timeZone')) {
+    spec.invalid('schedule', 'cannot use both timeZone field and TZ or CRON_TZ in schedule');
   }
   spec.requireNonNegative('startingDeadlineSeconds');
   const zone = spec.value['timeZone'];
@@ -101,6 +107,9 @@ function validateCronJob(
 
 function timeZoneProblems(zone: string): string[] {
   if (zone === '') return ['timeZone must be nil or non-empty string'];
+  if (!zone.split('/').every((part) => /^(?!\.{1,2}$)(?!-)[A-Za-z.\-_0-9+]{1,14}$/.test(part))) {
+    return [`unknown time zone ${zone}`];
+  }
   const isLocal = zone.toLowerCase() === 'local';
   const why =
     'timeZone must be an explicit time zone as defined in https://www.iana.org/time-zones';

@@ -4,6 +4,7 @@ import { goQuote } from '../../../util/go-quote.ts';
 import { OMITTED } from '../../../api/field-error.ts';
 import { qualifiedNameProblems } from '../../../api/object-names.ts';
 import type { CheckedObject } from '../../objects/checked-object.ts';
+import { parseIndexes } from './job-status.ts';
 
 const MAX_RULES = 20;
 const MAX_PATTERNS = 20;
@@ -156,23 +157,6 @@ function validateSuccessPolicy(policy: CheckedObject, spec: CheckedObject): void
 
 /** Returns the number of indexes in `1,3-5,7`, or why the text is no such list. */
 function countIndexes(text: string, completions: number): number | string {
-  let total = 0;
-  let last: number | undefined;
-  for (const interval of text === '' ? [] : text.split(',')) {
-    const limits = interval.split('-');
-    if (limits.length > 2)
-      return `the fragment ${goQuote(interval)} violates the requirement that an index interval can have at most two parts separated by '-'`;
-    const [first = 0, end = first] = limits.map(Number);
-    const wrong = limits.find((limit) => !/^\d+$/.test(limit));
-    if (wrong !== undefined) return `cannot convert string to integer for index: ${goQuote(wrong)}`;
-    const large = [first, end].find((index) => index >= completions);
-    if (large !== undefined) return `too large index: ${goQuote(String(large))}`;
-    if (last !== undefined && first <= last)
-      return `non-increasing order, previous: ${last}, current: ${first}`;
-    if (end < first || (limits.length === 2 && end === first))
-      return `non-increasing order, previous: ${first}, current: ${end}`;
-    total += end - first + 1;
-    last = end;
-  }
-  return total;
+  const { intervals, problem } = parseIndexes(text, completions);
+  return problem ?? intervals.reduce((total, [first, last]) => total + last - first + 1, 0);
 }

@@ -33,8 +33,10 @@ export function validateJobSpec(spec: CheckedObject): void {
     if (!spec.has('completions')) spec.required('completions', 'when completion mode is Indexed');
     validateIndexedCounts(spec);
   } else {
+    const isKnown = MODES.includes(spec.text('completionMode')) || !spec.has('completionMode');
     for (const field of ['backoffLimitPerIndex', 'maxFailedIndexes', 'successPolicy'] as const) {
-      if (spec.has(field)) spec.invalid(field, 'requires indexed completion mode');
+      if (!spec.has(field) || (!isKnown && field !== 'successPolicy')) continue;
+      spec.invalid(field, 'requires indexed completion mode');
     }
   }
   validateJobPolicies(spec);

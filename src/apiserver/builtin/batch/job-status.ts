@@ -119,6 +119,13 @@ const RULES: readonly Rule[] = [
   },
   exclusive('SuccessCriteriaMet', 'Failed', []),
   exclusive('SuccessCriteriaMet', 'FailureTarget', []),
+  {
+    of: [],
+    at: 'conditions',
+    text: 'cannot set Complete=True for Job with SuccessPolicy unless SuccessCriteriaMet=True',
+    isBroken: (job) =>
+      isSet(job.spec, 'successPolicy') && job.has('Complete') && !job.has('SuccessCriteriaMet'),
+  },
   ...['Failed', 'Complete', 'FailureTarget'].map((type) => lasting(type, `terminal ${type}`)),
   ...(['failed', 'succeeded'] as const).map((field) => ({
     of: [],
@@ -147,6 +154,15 @@ const RULES: readonly Rule[] = [
       !(previous.has('Suspended') && job.has('Suspended', 'False')),
   },
   lasting('SuccessCriteriaMet', 'SuccessCriteriaMet'),
+  {
+    of: [],
+    at: 'conditions',
+    text: 'cannot set SuccessCriteriaMet=True for Job already has Complete=true conditions',
+    isBroken: (job, previous) =>
+      previous.has('Complete') &&
+      !previous.has('SuccessCriteriaMet') &&
+      job.has('SuccessCriteriaMet'),
+  },
 ];
 
 const COUNTS = ['active', 'succeeded', 'failed', 'ready', 'terminating'];
@@ -208,7 +224,7 @@ function validateIndexes(status: CheckedObject, job: JobState, previous: JobStat
 type Interval = readonly [first: number, last: number];
 
 /** Parses `1,3-5`. The intervals after the first problem are those that can be parsed. */
-function parseIndexes(
+export function parseIndexes(
   text: string,
   completions: number,
 ): { readonly intervals: readonly Interval[]; readonly problem?: string } {

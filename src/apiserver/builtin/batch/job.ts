@@ -1,6 +1,7 @@
 import type { JsonObject } from '../../../util/json-value.ts';
 import { isSet, numberIn, objectIn, objectsIn, setDefault } from '../../../util/json-value.ts';
 import { equalJson } from '../../../api/equal.ts';
+import { nameProblems } from '../../../api/object-names.ts';
 import { optionalTimeIn } from '../../../api/go-time.ts';
 import { matchesLabels } from '../../../api/label-selector.ts';
 import type { CheckedObject } from '../../objects/checked-object.ts';
@@ -8,15 +9,17 @@ import type { ApiObject, StoredObject } from '../../objects/resource-definition.
 import { column, columns, humanDuration, trueCondition } from '../../table/column.ts';
 import { jobWarnings, validateJobSpec } from './job-spec.ts';
 import { validateJobStatus } from './job-status.ts';
+import { dropDisabledTemplateFields } from '../pods/disabled-fields.ts';
 import { applyTemplateDefaults } from '../pods/pod-defaults.ts';
 import { TEMPLATE_COLUMNS } from '../pods/template-columns.ts';
 import { NO_MATCH, selectorRequirements, textMapIn } from '../pods/template-validation.ts';
-import { inheritLabels } from '../pods/workload.ts';
+import { inheritLabels, templateLabels } from '../pods/workload.ts';
 import type { BuiltinKind } from '../shared/builtin-kind.ts';
 import { validateLabelSelector } from '../shared/label-selector-validation.ts';
 
 export const JOB: BuiltinKind = {
   resource: 'batch/jobs',
+  requiresByRules: true,
   orphansDependents: true,
   tracksGeneration: true,
   selectableFields: {
@@ -29,13 +32,16 @@ export const JOB: BuiltinKind = {
     'spec.podFailurePolicy.rules': null,
   },
   hooks: {
-    applyDefaults: (job) => applyJobDefaults(objectIn(job, 'spec') ?? {}),
+    applyDefaults: (job) => {
+      applyJobDefaults(objectIn(job, 'spec') ?? {});
+      inheritLabels(job);
+    },
     prepareForCreate: (job) => {
-      dropScheduling(objectIn(job, 'spec'));
       generateSelector(job);
+      dropDisabledJobFields(job);
     },
     prepareForUpdate: (job) => {
-      dropScheduling(objectIn(job, 'spec'));
+      dropDisabledJobFields(job);
       inheritLabels(job);
     },
   },
@@ -81,6 +87,11 @@ function applyJobDefaults(spec: JsonObject): void {
   // The empty text is a value, which is invalid.
   const hasPolicy = isSet(spec, 'podFailurePolicy');
   spec['podReplacementPolicy'] ??= hasPolicy ? 'Failed' : 'TerminatingOrFailed';
+  applyJobTemplateDefaults(spec);
+}
+
+/** Defaults of the spec of a Job that the template of a CronJob has, too. */
+export function applyJobTemplateDefaults(spec: JsonObject): void {
   for (const rule of objectsIn(objectIn(spec, 'podFailurePolicy'), 'rules')) {
     for (const condition of objectsIn(rule, 'onPodConditions')) {
       setDefault(condition, 'status', 'True');
@@ -89,16 +100,23 @@ function applyJobDefaults(spec: JsonObject): void {
   applyTemplateDefaults(spec);
 }
 
-function validateJob(job: CheckedObject<StoredObject>): void {
+function validateJob(job: CheckedObject<StoredObject>, previous: StoredObject | undefined): void {
   const spec = job.in('spec');
   const selector = spec.get('selector');
   const metadata = spec.in('template').in('metadata');
   const labels = metadata.in('labels').value;
-  if (selector && spec.value['manualSelector'] !== true) validateGenerated(job);
+  if (selector && spec.value['manualSelector'] !== true && !previous) validateGenerated(job);
   validateJobSpec(spec);
   if (!selector) spec.required('selector');
   validateLabelSelector(selector);
   if (!selector || !matchesSelector(selector, labels)) metadata.invalid('labels', NO_MATCH);
+  const completions = spec.number('completions') ?? 0;
+  if (spec.text('completionMode') !== 'Indexed' || completions <= 0) return;
+  const { name } = job.value.metadata;
+  const hostname = `${name}-${completions - 1}`;
+  if (nameProblems(hostname, 'dns1123Label').length === 0) return;
+  const why = `will not able to create pod with invalid DNS label: ${hostname}`;
+  job.invalid('metadata.name', why, name);
 }
 
 function matchesSelector(selector: CheckedObject, labels: Readonly<JsonObject>): boolean {
@@ -130,9 +148,11 @@ function validateGenerated(job: CheckedObject<StoredObject>): void {
   spec.invalid('selector', '`selector` not auto-generated');
 }
 
-/** Its feature gate, WorkloadWithJob, is off by default. */
-export function dropScheduling(spec: JsonObject | undefined): void {
+/** The feature gate WorkloadWithJob is off by default. */
+export function dropDisabledJobFields(job: JsonObject): void {
+  const spec = objectIn(job, 'spec');
   if (spec) delete spec['scheduling'];
+  dropDisabledTemplateFields(job);
 }
 
 /** The Pods of a job have its name and uid as labels, which its selector matches. */
@@ -148,6 +168,8 @@ function generateSelector(job: ApiObject): void {
       'controller-uid': uid,
       'job-name': name,
     };
+    // As upstream, where a Job with the labels of its template has the same map.
+    if (job.metadata.labels === templateLabels(job)) job.metadata.labels = {};
     // Labels of a client that differ are reported by validation.
     template['metadata'] = { ...metadata, labels: { ...own, ...objectIn(metadata, 'labels') } };
     const matchLabels = { 'batch.kubernetes.io/controller-uid': uid };

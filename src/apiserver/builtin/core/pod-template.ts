@@ -1,4 +1,5 @@
 import { NAME_COLUMN, column } from '../../table/column.ts';
+import { TEMPLATE_HOOKS } from '../pods/disabled-fields.ts';
 import { applyTemplateDefaults } from '../pods/pod-defaults.ts';
 import { podWarnings } from '../pods/pod-warnings.ts';
 import { containerColumns } from '../pods/template-columns.ts';
@@ -8,9 +9,10 @@ import { labelsText } from '../shared/cells.ts';
 
 export const POD_TEMPLATE: BuiltinKind = {
   resource: 'podtemplates',
+  requiresByRules: true,
   tracksGeneration: true,
   returnsDeleted: true,
-  hooks: { applyDefaults: applyTemplateDefaults },
+  hooks: { ...TEMPLATE_HOOKS, applyDefaults: applyTemplateDefaults },
   validate: (object) => validatePodTemplate(object.in('template')),
   columns: [
     NAME_COLUMN,

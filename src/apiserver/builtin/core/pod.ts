@@ -9,7 +9,6 @@ import {
   textIn,
 } from '../../../util/json-value.ts';
 import { timestamp } from '../../../api/conditions.ts';
-import { fieldError } from '../../../api/field-error.ts';
 import type { CheckedObject } from '../../objects/checked-object.ts';
 import { fieldsAt } from '../../objects/field-path.ts';
 import type { ApiObject, HookContext, StoredObject } from '../../objects/resource-definition.ts';
@@ -17,16 +16,20 @@ import { admitPod } from '../pods/pod-admission.ts';
 import { requireOverhead } from '../pods/pod-classes.ts';
 import { POD_COLUMNS, podRowConditions } from '../pods/pod-columns.ts';
 import { shareResources } from '../pods/container-resources.ts';
+import { dropDisabledFields, dropDisabledStatusFields } from '../pods/disabled-fields.ts';
+import { mergeLabelKeys, setAppArmorProfiles } from '../pods/pod-creation.ts';
 import { applyPodDefaults } from '../pods/pod-defaults.ts';
 import { qosClassOf } from '../pods/pod-qos.ts';
+import { resizedSpec, validateEphemeralUpdate, validateResize } from '../pods/pod-resize.ts';
 import { validatePodStatus } from '../pods/pod-status.ts';
 import { validatePodUpdate } from '../pods/pod-update.ts';
 import { validatePodSpec } from '../pods/pod-validation.ts';
 import { podWarnings } from '../pods/pod-warnings.ts';
 import {
   APP_ARMOR,
+  OF_STATIC_POD,
   requireSameProfiles,
-  validateProfileAnnotations,
+  validatePodAnnotations,
 } from '../pods/profile-annotations.ts';
 import { nameWarnings } from '../pods/template-warnings.ts';
 import { ipWarnings } from '../shared/addresses.ts';
@@ -34,6 +37,7 @@ import type { BuiltinKind } from '../shared/builtin-kind.ts';
 
 export const POD: BuiltinKind = {
   resource: 'pods',
+  requiresByRules: true,
   revalidatesName: 'object',
   tracksGeneration: true,
   statusKeeps: ['deletionTimestamp', 'ownerReferences'],
@@ -55,10 +59,8 @@ export const POD: BuiltinKind = {
     gracePeriodSeconds,
   },
   validate: (pod, previous) => {
-    requireNodeOfMirrorPod(pod);
-    requireDeletionCost(pod);
     const spec = pod.in('spec');
-    validatePodSpec(spec, pod.value.metadata.name);
+    validatePodSpec(spec, pod.value.metadata);
     requireAccountOfTokens(spec);
     if (!previous && spec.list('ephemeralContainers').length > 0) {
       spec.forbidden('ephemeralContainers', 'cannot be set on create');
@@ -67,16 +69,20 @@ export const POD: BuiltinKind = {
       spec.forbidden('nodeName', 'cannot be set until all schedulingGates have been cleared');
     }
     const annotations = pod.in('metadata').in('annotations');
-    validateProfileAnnotations(annotations, spec);
+    validatePodAnnotations(annotations, spec);
     if (!previous) requireSameProfiles(annotations, spec, false);
   },
   // These subresources write what the Pod itself may not change, and nothing else.
   validateUpdate: (next, previous, subresource = '') => {
     validateAnnotationUpdate(next, previous);
     if (subresource === 'status') return validatePodStatus(next, previous);
-    if (subresource === 'ephemeralcontainers') return requireNoStaticPod(next, previous);
-    if (subresource === 'resize') return;
-    validatePodUpdate(next, previous);
+    if (subresource === '') return validatePodUpdate(next, previous);
+    const isStatic = previous.metadata.annotations?.[OF_STATIC_POD] !== undefined;
+    if (subresource === 'ephemeralcontainers') {
+      if (isStatic) next.forbidden('[]', 'static pods do not support ephemeral containers');
+      else validateEphemeralUpdate(next, previous);
+    } else if (isStatic) next.forbidden('[]', 'static pods cannot be resized');
+    else validateResize(next, previous);
   },
   columns: POD_COLUMNS,
   // As upstream, an update of a Pod has none.
@@ -102,27 +108,6 @@ function requireAccountOfTokens(spec: CheckedObject): void {
   }
 }
 
-/** The annotation with the order in which the Pods of a ReplicaSet are deleted. */
-const DELETION_COST = 'controller.kubernetes.io/pod-deletion-cost';
-
-function requireDeletionCost({ value, errors }: CheckedObject<StoredObject>): void {
-  const cost = value.metadata.annotations?.[DELETION_COST] ?? '0';
-  if (/^(?:0|-?[1-9]\d*)$/.test(cost) && Math.abs(Number(cost) + 0.5) < 2 ** 31) return;
-  const field = `metadata.annotations[${DELETION_COST}]`;
-  errors.push(fieldError.invalid(field, cost, 'must be a 32bit integer'));
-}
-
-/** The annotation of a mirror Pod, which a kubelet creates for a static Pod. */
-const OF_STATIC_POD = 'kubernetes.io/config.mirror';
-
-/** A mirror Pod is on a node. */
-function requireNodeOfMirrorPod({ value, errors }: CheckedObject<StoredObject>): void {
-  const hash = value.metadata.annotations?.[OF_STATIC_POD];
-  if (hash === undefined || textIn(objectIn(value, 'spec'), 'nodeName') !== '') return;
-  const detail = 'must set spec.nodeName if mirror pod annotation is set';
-  errors.push(fieldError.invalid(`metadata.annotations[${OF_STATIC_POD}]`, hash, detail));
-}
-
 /** Some annotations stay as they were when the Pod was created. */
 function validateAnnotationUpdate(pod: CheckedObject, previous: StoredObject): void {
   const annotations = pod.in('metadata').in('annotations');
@@ -137,15 +122,12 @@ function validateAnnotationUpdate(pod: CheckedObject, previous: StoredObject): v
   }
 }
 
-function requireNoStaticPod({ errors }: CheckedObject, previous: StoredObject): void {
-  if (previous.metadata.annotations?.[OF_STATIC_POD] === undefined) return;
-  errors.push(fieldError.forbidden('[]', 'static pods do not support ephemeral containers'));
-}
-
-function prepareForCreate(pod: ApiObject, { now }: HookContext): void {
+function prepareForCreate(pod: ApiObject, { now, warn }: HookContext): void {
   const spec = objectIn(pod, 'spec');
   if (!spec) return;
-  requirePositiveGracePeriod(spec);
+  dropDisabledFields(pod);
+  mergeLabelKeys(pod);
+  for (const warning of setAppArmorProfiles(pod)) warn(warning);
   shareResources(spec);
   pod['status'] = {
     phase: 'Pending',
@@ -165,24 +147,57 @@ function gatedCondition(now: number): object {
   };
 }
 
-/** A negative period is one second. */
-function requirePositiveGracePeriod(spec: JsonObject): void {
-  if ((numberIn(spec, 'terminationGracePeriodSeconds') ?? 0) < 0) {
-    spec['terminationGracePeriodSeconds'] = 1;
+function prepareForUpdate(
+  pod: ApiObject,
+  previous: StoredObject,
+  { subresource = '' }: HookContext,
+): void {
+  const before = objectIn(previous, 'spec') ?? {};
+  const after = objectIn(pod, 'spec') ?? {};
+  if (subresource === 'resize') {
+    const spec = resizedSpec(before, after);
+    shareResources(spec);
+    pod['spec'] = spec;
+  } else if (subresource === 'ephemeralcontainers') {
+    const { ephemeralContainers: _, ...spec } = before;
+    const { ephemeralContainers } = after;
+    pod['spec'] = { ...spec, ...(ephemeralContainers !== undefined && { ephemeralContainers }) };
+  } else if (subresource === 'status') {
+    prepareStatus(pod, objectIn(previous, 'status') ?? {});
+  } else if (isSet(before, 'resources')) {
+    // As upstream, for clients that do not know the field.
+    setDefault(after, 'resources', before['resources']);
   }
+  dropDisabledFields(pod);
 }
 
-function prepareForUpdate(pod: ApiObject, previous: StoredObject): void {
-  const spec = objectIn(pod, 'spec');
-  const before = objectIn(previous, 'spec');
-  if (spec && before) {
-    // As upstream, for clients that do not know the field.
-    if (isSet(before, 'resources')) setDefault(spec, 'resources', before['resources']);
-    requirePositiveGracePeriod(spec);
+/** Fields that a client that does not know them cannot remove. */
+const KEPT_CLAIMS = ['resourceClaimStatuses', 'extendedResourceClaimStatus'] as const;
+
+function prepareStatus(pod: ApiObject, before: JsonObject): void {
+  const status: JsonObject = { ...objectIn(pod, 'status') };
+  pod['status'] = status;
+  if (textIn(status, 'qosClass') === '' && isSet(before, 'qosClass')) {
+    status['qosClass'] = before['qosClass'];
   }
-  const status = objectIn(pod, 'status');
-  const qosClass = textIn(objectIn(previous, 'status'), 'qosClass');
-  if (status && qosClass && !isSet(status, 'qosClass')) pod['status'] = { ...status, qosClass };
+  for (const field of KEPT_CLAIMS) {
+    if (isSet(before, field)) setDefault(status, field, before[field]);
+  }
+  keepGeneration(status, before);
+  const former = objectsIn(before, 'conditions').toReversed();
+  for (const condition of objectsIn(status, 'conditions')) {
+    const index = former.findLastIndex((each) => each['type'] === condition['type']);
+    const [same = {}] = index < 0 ? [] : former.splice(index, 1);
+    keepGeneration(condition, same);
+  }
+  dropDisabledStatusFields(status);
+}
+
+/** No client clears the generation that a status is about. */
+function keepGeneration(holder: JsonObject, before: JsonObject): void {
+  const field = 'observedGeneration';
+  const generation = numberIn(before, field) ?? 0;
+  if (generation !== 0 && !numberIn(holder, field)) holder[field] = generation;
 }
 
 /** Returns 0 for a Pod that has no node or has ended, and one second instead of a negative period. */

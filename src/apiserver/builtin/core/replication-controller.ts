@@ -1,9 +1,10 @@
 import { numberIn, objectIn } from '../../../util/json-value.ts';
 import type { CheckedObject } from '../../objects/checked-object.ts';
 import { columns, numeric, wide } from '../../table/column.ts';
+import { TEMPLATE_HOOKS } from '../pods/disabled-fields.ts';
 import { applyTemplateDefaults } from '../pods/pod-defaults.ts';
 import { CONTAINER_COLUMNS } from '../pods/template-columns.ts';
-import { NO_MATCH, validatePodTemplate } from '../pods/template-validation.ts';
+import { NO_MATCH, validatePodTemplate, validateRestarted } from '../pods/template-validation.ts';
 import { workloadWarnings } from '../pods/template-warnings.ts';
 import { WORKLOAD_SCALE, inheritLabels, validateReplicaStatus } from '../pods/workload.ts';
 import type { BuiltinKind } from '../shared/builtin-kind.ts';
@@ -11,6 +12,7 @@ import { labelsText } from '../shared/cells.ts';
 
 export const REPLICATION_CONTROLLER: BuiltinKind = {
   resource: 'replicationcontrollers',
+  requiresByRules: true,
   orphansDependents: true,
   scale: WORKLOAD_SCALE,
   // As upstream, which validates only the generated name.
@@ -21,6 +23,7 @@ export const REPLICATION_CONTROLLER: BuiltinKind = {
     'status.replicas': (object) => String(numberIn(objectIn(object, 'status'), 'replicas') ?? 0),
   },
   hooks: {
+    ...TEMPLATE_HOOKS,
     applyDefaults: (controller) => {
       const spec = objectIn(controller, 'spec');
       if (!spec) return;
@@ -56,12 +59,13 @@ function validateReplicationController(controller: CheckedObject): void {
   const template = spec.get('template');
   if (!template) spec.required('template');
   else {
-    const labels = template.in('metadata').in('labels');
-    if (selector.some(([key, value]) => labels.value[key] !== value)) {
-      labels.invalid('', NO_MATCH, labels.value);
+    const metadata = template.in('metadata');
+    const labels = metadata.in('labels').value;
+    if (selector.some(([key, value]) => labels[key] !== value)) {
+      metadata.invalid('labels', NO_MATCH);
     }
     validatePodTemplate(template);
-    template.in('spec').requireOneOf('restartPolicy', ['Always']);
+    validateRestarted(template.in('spec'), 'ReplicationController');
   }
   spec.requireNonNegative('replicas');
   const parts = ['fullyLabeledReplicas', 'readyReplicas', 'availableReplicas'];

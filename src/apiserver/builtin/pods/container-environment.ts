@@ -113,15 +113,23 @@ export function validateFieldRef(ref: CheckedObject, supported: readonly string[
     ref.required('fieldPath');
     return;
   }
-  const [, field, key = ''] = /^(.*)\['(.*)'\]$/s.exec(path) ?? [];
+  const version = ref.text('apiVersion');
+  if (version !== '' && version !== 'v1') {
+    ref.invalid('fieldPath', `error converting fieldPath: unsupported pod version: ${version}`);
+    return;
+  }
+  const [, field, key = ''] = /^(.+?)\['(.*)'\]$/s.exec(path) ?? [];
   if (field === 'metadata.annotations' || field === 'metadata.labels') {
     const lower = field === 'metadata.annotations' ? key.toLowerCase() : key;
     ref.problems('', qualifiedNameProblems(lower), lower);
   } else if (field !== undefined || !isKnownField(path)) {
-    const isKnown = field !== undefined && isKnownField(field);
-    const problem = isKnown ? 'does not support subscript' : 'not supported';
+    const problem = field === undefined ? 'not supported' : 'does not support subscript';
     ref.invalid('fieldPath', `error converting fieldPath: field label ${problem}: ${path}`);
-  } else if (!supported.includes(path)) ref.notSupported('fieldPath', supported);
+  } else {
+    // The older name of the field.
+    const current = path === 'spec.host' ? 'spec.nodeName' : path;
+    if (!supported.includes(current)) ref.notSupported('fieldPath', supported, current);
+  }
 }
 
 const OTHER_FIELDS = ['spec.restartPolicy', 'spec.schedulerName', 'status.phase', 'spec.host'];

@@ -1,6 +1,6 @@
 import { typedText } from '../../../api/field-error.ts';
 import type { JsonObject } from '../../../util/json-value.ts';
-import { objectIn, textIn } from '../../../util/json-value.ts';
+import { isSet, objectIn, objectsIn, textIn } from '../../../util/json-value.ts';
 import { nameProblems, qualifiedNameProblems } from '../../../api/object-names.ts';
 import {
   addQuantities,
@@ -193,7 +193,7 @@ function validateClaims(resources: CheckedObject, known: ReadonlySet<string>): v
 const OF_PODS = ['cpu', 'memory'];
 
 /** Reports what is wrong with the resources of a Pod as a whole, which its containers share. */
-export function validatePodResources(spec: CheckedObject): void {
+export function validatePodResources(spec: CheckedObject, claimNames: ReadonlySet<string>): void {
   const resources = spec.get('resources');
   if (!resources) return;
   if (spec.in('os').text('name') === 'windows') {
@@ -205,9 +205,10 @@ export function validatePodResources(spec: CheckedObject): void {
   }
   validateAmounts(resources, (holder, field, name) => {
     if (!validateResourceName(holder, field, name)) return;
-    if (OF_PODS.includes(name) || name.startsWith(HUGE_PAGES)) return;
+    if (isOfPods(name)) return;
     holder.notSupported(field, [...OF_PODS.slice(0, 1), HUGE_PAGES, 'memory'], name);
   });
+  validateClaims(resources, claimNames);
   requireAggregate(spec, resources, 'requests');
   requireAggregate(spec, resources, 'limits');
   const limits = resources.in('limits').value;
@@ -266,7 +267,7 @@ function requireAggregate(
   }
 }
 
-/** Sets what a Pod requests as a whole, and its limits of huge pages, if it has resources as a whole. */
+/** Sets what a Pod requests as a whole and its limits, if it has resources as a whole. */
 export function shareResources(spec: JsonObject): void {
   const resources = objectIn(spec, 'resources');
   const given = Object.keys({
@@ -280,13 +281,26 @@ export function shareResources(spec: JsonObject): void {
   for (const [name, sum] of aggregate(whole, 'limits')) {
     if (name.startsWith(HUGE_PAGES) && requests[name] === undefined) limits[name] ??= sum;
   }
-  if (Object.keys(limits).length === 0) return;
-  resources['limits'] = limits;
   for (const [name, sum] of aggregate(whole, 'requests')) {
     if (OF_PODS.includes(name)) requests[name] ??= sum;
   }
   for (const [name, limit] of Object.entries(limits)) {
-    if (OF_PODS.includes(name) || name.startsWith(HUGE_PAGES)) requests[name] ??= limit;
+    if (isOfPods(name)) requests[name] ??= limit;
   }
+  // Other limits are those of the containers together, if all have some.
+  const containers = ['initContainers', 'containers', 'ephemeralContainers']
+    .flatMap((list) => objectsIn(spec, list))
+    .map((container) => objectIn(objectIn(container, 'resources'), 'limits') ?? {});
+  for (const [name, sum] of aggregate(whole, 'limits')) {
+    const request = requests[name];
+    if (!isOfPods(name) || limits[name] !== undefined || typeof request !== 'string') continue;
+    if (!containers.every((each) => isSet(each, name))) continue;
+    limits[name] = compareQuantities(request, sum) > 0 ? request : sum;
+  }
+  if (Object.keys(limits).length > 0) resources['limits'] = limits;
   if (Object.keys(requests).length > 0) resources['requests'] = requests;
+}
+
+function isOfPods(name: string): boolean {
+  return OF_PODS.includes(name) || name.startsWith(HUGE_PAGES);
 }

@@ -40,8 +40,9 @@ export function validateContainer(container: CheckedObject, context: PodContext)
   container.requireFormat('name', 'dns1123Label');
   container.requireText('image');
   const image = container.text('image');
-  // As upstream, Pods only: the Pods of other templates are refused later.
-  if (image !== image.trim() && /^spec\.(?:c|initC|ephemeralC)ontainers/.test(container.path)) {
+  // As upstream, those of a template are refused with its Pods.
+  const isOfPod = /^spec\.(?:c|initC)ontainers|\.ephemeralContainers\[/.test(container.path);
+  if (image !== image.trim() && isOfPod) {
     container.invalid('image', 'must not have leading or trailing whitespace');
   }
   container.requireOneOf('terminationMessagePolicy', MESSAGE_POLICIES);
@@ -73,11 +74,15 @@ const RESTARTS = ['Always', 'Never', 'OnFailure'];
 const RULE_ACTIONS = ['Restart', 'RestartAllContainers'];
 
 /** Reports what is wrong with the restart policy and the rules of a container. */
-export function validateRestarts(container: CheckedObject): void {
+export function validateRestarts(
+  container: CheckedObject,
+  list: 'containers' | 'initContainers' = 'containers',
+): void {
   const rules = container.items('restartPolicyRules');
   if (!container.has('restartPolicy')) {
     const why = 'must specify restartPolicy when restart rules are used';
     if (rules.length > 0) container.required('restartPolicy', why);
+    if (list === 'initContainers') return;
   } else if (!RESTARTS.includes(container.text('restartPolicy'))) {
     container.notSupported('restartPolicy', RESTARTS);
   }
@@ -124,8 +129,9 @@ function validateResizePolicy(container: CheckedObject, restartPolicy: string): 
 function validatePorts(container: CheckedObject): void {
   const names = new Set<string>();
   for (const port of container.items('ports')) {
+    const count = port.errors.length;
     if (port.text('name') !== '') validatePortNumberOrName(port, 'name');
-    port.requireUnique('name', names);
+    if (port.errors.length === count) port.requireUnique('name', names);
     if (port.number('containerPort')) port.requirePort('containerPort');
     else port.required('containerPort');
     if (port.number('hostPort')) port.requirePort('hostPort');

@@ -16,6 +16,8 @@ export function applyPodDefaults(pod: JsonObject): void {
   const spec = objectIn(pod, 'spec');
   if (!spec) return;
   applyPodSpecDefaults(spec);
+  const grace = 'terminationGracePeriodSeconds';
+  if ((numberIn(spec, grace) ?? 0) < 0) spec[grace] = 1;
   for (const container of [
     ...objectsIn(spec, 'containers'),
     ...objectsIn(spec, 'initContainers'),
@@ -37,8 +39,6 @@ function alignAddresses(status: JsonObject): void {
 
 /** Defaults of the spec of a Pod and of a template. */
 function applyPodSpecDefaults(spec: JsonObject): void {
-  // Feature gates turn these off.
-  for (const field of ['evictionResponders', 'schedulingGroup']) delete spec[field];
   setDefault(spec, 'restartPolicy', 'Always');
   setDefault(spec, 'dnsPolicy', 'ClusterFirst');
   setDefault(spec, 'schedulerName', 'default-scheduler');

@@ -6,10 +6,15 @@ type QosClass = 'Guaranteed' | 'Burstable' | 'BestEffort';
 
 /**
  * Guaranteed: every container limits CPU and memory, and requests just as much. BestEffort: none
- * says anything of either. Burstable: all others.
+ * says anything of either. Burstable: all others. The resources of the Pod as a whole, if it has some, decide instead.
  */
 export function qosClassOf(spec: JsonObject): QosClass {
-  const containers = [...objectsIn(spec, 'containers'), ...objectsIn(spec, 'initContainers')];
+  const isSet = ['limits', 'requests'].some((list) => {
+    return Object.keys(objectIn(objectIn(spec, 'resources'), list) ?? {}).length > 0;
+  });
+  const containers = isSet
+    ? [spec]
+    : [...objectsIn(spec, 'containers'), ...objectsIn(spec, 'initContainers')];
   const claims = containers.flatMap((container) => {
     const resources = objectIn(container, 'resources');
     return ['cpu', 'memory'].map((name) => ({

@@ -1,7 +1,8 @@
 import { nameProblems, qualifiedNameProblems } from '../../../api/object-names.ts';
 import { CheckedObject } from '../../objects/checked-object.ts';
 import type { StoredObject } from '../../objects/resource-definition.ts';
-import { ipProblem } from '../shared/addresses.ts';
+import { canonicalIp, ipProblem } from '../shared/addresses.ts';
+import { validateResourceHealth } from './resource-health.ts';
 
 /** Reports what is wrong with a new status of a Pod. */
 export function validatePodStatus(pod: CheckedObject<StoredObject>, previous: StoredObject): void {
@@ -29,8 +30,16 @@ export function validatePodStatus(pod: CheckedObject<StoredObject>, previous: St
   validateClaims(status, spec);
   validateExtendedClaims(status.get('extendedResourceClaimStatus'), spec);
   validateAddresses(status, before);
-  for (const list of STATUSES.keys()) {
-    for (const container of status.items(list)) validateUser(container, spec);
+  for (const [list, containers] of STATUSES) {
+    for (const container of status.items(list)) {
+      validateUser(container, spec);
+      if (list !== 'ephemeralContainerStatuses') {
+        validateResourceHealth(container, spec.items(containers), status);
+      } else if (container.list('allocatedResourcesStatus').length > 0) {
+        const why = 'must not be specified in container status';
+        container.forbidden('allocatedResourcesStatus', why);
+      }
+    }
   }
 }
 
@@ -93,8 +102,11 @@ function validateClaims(status: CheckedObject, spec: CheckedObject): void {
     if (!known.has(claim.text('name'))) {
       claim.invalid('name', 'must match the name of an entry in `spec.resourceClaims`');
     }
-    claim.requireUnique('name', names);
-    claim.requireFormat('resourceClaimName', 'dns1123Subdomain');
+    if (names.has(claim.text('name'))) claim.duplicate('name', claim.text('name'));
+    names.add(claim.text('name'));
+    const field = 'resourceClaimName';
+    if (!claim.has(field)) continue;
+    claim.problems(field, nameProblems(claim.text(field), 'dns1123Subdomain'));
   }
 }
 
@@ -145,8 +157,14 @@ function validateAddresses(status: CheckedObject, before: CheckedObject): void {
       const problem = former.has(ip) ? undefined : ipProblem(ip);
       if (problem !== undefined) status.invalid(`${list}[${index}]`, problem, ip);
     }
+    if (addresses.length < 2) continue;
     const families = new Set(addresses.map((ip) => ip.includes(':')));
-    if (addresses.length > 1 && families.size < addresses.length) {
+    const wrong = addresses.findIndex((ip) => canonicalIp(ip) === undefined);
+    if (wrong >= 0) {
+      const detail = `failed to check for dual stack with error:invalid IP[${wrong}]: ${addresses[wrong]}`;
+      status.report({ reason: 'InternalError', field: status.at(list), detail });
+    }
+    if (wrong >= 0 || families.size < addresses.length) {
       status.invalid(list, 'may specify no more than one IP for each IP family');
     }
   }

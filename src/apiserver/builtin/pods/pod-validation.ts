@@ -1,10 +1,8 @@
+import { fieldError } from '../../../api/field-error.ts';
 import { nameProblems, qualifiedNameProblems } from '../../../api/object-names.ts';
 import type { CheckedObject } from '../../objects/checked-object.ts';
-import {
-  validateAmounts,
-  validatePodResources,
-  validateResourceName,
-} from './container-resources.ts';
+import type { StoredObject } from '../../objects/resource-definition.ts';
+import { validateContainerResources, validatePodResources } from './container-resources.ts';
 import type { PodContext } from './container-validation.ts';
 import { validateContainer, validateHandlers, validateRestarts } from './container-validation.ts';
 import {
@@ -15,6 +13,7 @@ import {
 } from './pod-os.ts';
 import { validatePlacement } from './pod-placement.ts';
 import { validateVolumes } from './pod-volumes.ts';
+import { OF_STATIC_POD } from './profile-annotations.ts';
 import { validatePodSecurity } from './security-context.ts';
 import { ipProblem } from '../shared/addresses.ts';
 import { requireSelectorKey, validateLabels } from '../shared/label-selector-validation.ts';
@@ -31,22 +30,26 @@ const NOT_A_SEARCH_PATH =
 /**
  * Reports what is wrong with the spec of a Pod or of a template.
  *
- * @param podName the name of a Pod; a template has none
+ * @param pod the metadata of a Pod; those of a template are not used
  */
-export function validatePodSpec(spec: CheckedObject, podName?: string): void {
+export function validatePodSpec(spec: CheckedObject, pod?: StoredObject['metadata']): void {
   const claims = spec.items('resourceClaims');
   const context: PodContext = {
-    volumes: validateVolumes(spec, podName),
+    volumes: validateVolumes(spec, pod?.name),
     claims: new Set(claims.map((claim) => claim.text('name')).filter((name) => name !== '')),
     restartPolicy: spec.text('restartPolicy'),
     hasHostUsers: spec.value['hostUsers'] !== false,
     gracePeriodSeconds: spec.number('terminationGracePeriodSeconds') ?? 0,
   };
-  validateClaims(claims);
+  if (pod?.annotations?.[OF_STATIC_POD] === undefined) validateClaims(claims);
+  else if (claims.length > 0) {
+    const why = 'static pods do not support resource claims';
+    spec.report(fieldError.forbidden('[]', why));
+  }
   validateContainers(spec, context);
   validateInitContainers(spec, context);
   validateEphemeralContainers(spec, context);
-  validatePodResources(spec);
+  validatePodResources(spec, context.claims);
   validateHostPorts(spec);
   spec.requireOneOf('restartPolicy', ['Always', 'OnFailure', 'Never']);
   spec.requireOneOf('dnsPolicy', DNS_POLICIES);
@@ -74,9 +77,10 @@ export function validatePodSpec(spec: CheckedObject, podName?: string): void {
       alias.problems(`hostnames[${index}]`, nameProblems(name, 'dns1123Subdomain'), name);
     }
   }
-  spec.requireSupported('preemptionPolicy', ['Never', 'PreemptLowerPriority']);
-  if (spec.has('overhead'))
-    validateAmounts(spec.as({ limits: spec.value['overhead'] }), validateResourceName);
+  if (spec.has('preemptionPolicy')) spec.requireText('preemptionPolicy');
+  spec.requireOneOf('preemptionPolicy', ['PreemptLowerPriority', 'Never']);
+  const overhead = spec.get('overhead');
+  if (overhead) validateContainerResources(overhead.as({ limits: overhead.value }), new Set());
   validateOs(spec);
   validateFileVolumes(spec);
 }
@@ -212,7 +216,7 @@ function validateInitContainers(spec: CheckedObject, context: PodContext): void 
   const names = new Set(spec.items('containers').map((container) => container.text('name')));
   for (const container of spec.items('initContainers')) {
     validateContainer(container, context);
-    validateRestarts(container);
+    validateRestarts(container, 'initContainers');
     container.requireUnique('name', names);
     requireUniqueHostPorts([container]);
     if (container.text('restartPolicy') === 'Always') {
@@ -267,7 +271,7 @@ function validateEphemeralContainers(spec: CheckedObject, context: PodContext): 
     if (target !== '' && !targets.has(target)) container.notFound('targetContainerName', target);
     const why = 'cannot be set for an Ephemeral Container';
     for (const field of NOT_EPHEMERAL) {
-      if (isNotEmpty(container.value[field])) container.forbidden(field, why);
+      if (isSetIn(container, field)) container.forbidden(field, why);
     }
     for (const mount of container.items('volumeMounts')) {
       for (const field of ['subPath', 'subPathExpr']) {
@@ -277,7 +281,8 @@ function validateEphemeralContainers(spec: CheckedObject, context: PodContext): 
   }
 }
 
-function isNotEmpty(value: unknown): boolean {
-  if (typeof value !== 'object' || value === null) return value !== undefined && value !== null;
-  return Object.keys(value).length > 0;
+/** Resources, which are always there, are set if they are not empty. */
+function isSetIn(container: CheckedObject, field: string): boolean {
+  if (field !== 'resources') return container.has(field);
+  return Object.keys(container.in(field).value).length > 0;
 }

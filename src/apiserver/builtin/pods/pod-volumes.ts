@@ -1,8 +1,9 @@
+import { utf8Length } from '../../../util/bytes.ts';
 import { goQuote } from '../../../util/go-quote.ts';
-import { nameProblems } from '../../../api/object-names.ts';
+import { nameProblems, qualifiedNameProblems } from '../../../api/object-names.ts';
 import { compareQuantities } from '../../../api/quantity.ts';
-import type { CheckedObject } from '../../objects/checked-object.ts';
-import { checkAnnotations } from '../../objects/object-metadata.ts';
+import { CheckedObject } from '../../objects/checked-object.ts';
+import { MAX_ANNOTATIONS_BYTES } from '../../objects/object-metadata.ts';
 import { FIELDS_OF_FILES, validateFieldRef, validateResourceRef } from './container-environment.ts';
 import {
   COMMON_SOURCES,
@@ -72,7 +73,9 @@ const OF_PODS: Readonly<Record<string, Validate>> = {
     requireDriverName(source, 'driver');
     const secret = source.get('nodePublishSecretRef');
     secret?.requireText('name');
-    secret?.requireFormat('name', 'dns1123Subdomain');
+    const name = secret?.text('name') ?? '';
+    // The path of upstream.
+    if (name !== '') source.problems('name', nameProblems(name, 'dns1123Subdomain'), name);
   },
   ephemeral: (source) => {
     const template = source.get('volumeClaimTemplate');
@@ -97,20 +100,27 @@ export function validateVolumes(
   const volumes = spec.items('volumes');
   const ownClaims = new Set(
     volumes
-      .filter((volume) => podName !== undefined && volume.has('ephemeral'))
+      .filter((volume) => podName && volume.has('ephemeral'))
       .map((volume) => `${podName}-${volume.text('name')}`),
   );
   for (const volume of volumes) {
     const count = spec.errors.length;
     const name = volume.text('name');
-    validateSource(volume);
+    const source = validateSource(volume);
     volume.requireText('name');
     volume.requireFormat('name', 'dns1123Label');
-    if (podName !== undefined && volume.has('ephemeral')) {
+    if (podName && name !== '' && source === 'ephemeral') {
       const claimName = `${podName}-${name}`;
       for (const problem of nameProblems(claimName, 'dns1123Subdomain')) {
         volume.invalid('name', `PVC name ${goQuote(claimName)}: ${problem}`, name);
       }
+    }
+    const iscsi = volume.in('iscsi');
+    const target = `${name}:${iscsi.text('targetPortal')}`;
+    if (iscsi.has('initiatorName') && utf8Length(target) > 64) {
+      const why =
+        'Total length of <volume name>:<iscsi.targetPortal> must be under 64 characters if iscsi.initiatorName is specified.';
+      volume.invalid('name', why, name);
     }
     if (known.has(name)) volume.duplicate('name');
     if (spec.errors.length === count) known.set(name, volume);
@@ -136,12 +146,25 @@ function validateClaimMetadata(metadata: CheckedObject): void {
   }
 }
 
-function validateSource(volume: CheckedObject): void {
+/** Sources whose errors have other paths, as upstream spells them. */
+const PATHS: Readonly<Record<string, string>> = { gcePersistentDisk: 'persistentDisk' };
+const PATHS_OF_OTHERS: Readonly<Record<string, string>> = {
+  cephfs: 'cephFS',
+  downwardAPI: 'downwarAPI',
+};
+
+/** @returns the first source */
+function validateSource(volume: CheckedObject): string | undefined {
   const [field, ...others] = SOURCES.filter((each) => volume.get(each));
   if (field !== undefined) {
-    (OF_PODS[field] ?? COMMON_SOURCES[field])?.(volume.in(field), volume);
+    const { value, errors } = volume.in(field);
+    const source = new CheckedObject(value, volume.at(PATHS[field] ?? field), errors);
+    (OF_PODS[field] ?? COMMON_SOURCES[field])?.(source, volume);
   }
-  for (const other of others) volume.forbidden(other, 'may not specify more than 1 volume type');
+  for (const other of others) {
+    volume.forbidden(PATHS_OF_OTHERS[other] ?? other, 'may not specify more than 1 volume type');
+  }
+  return field;
 }
 
 function validateItems(source: CheckedObject): void {
@@ -267,9 +290,26 @@ const KEY_TYPES = ['RSA3072', 'RSA4096', 'ECDSAP256', 'ECDSAP384', 'ECDSAP521', 
 const MIN_SECONDS = 3600;
 const DAY_SECONDS = 86_400;
 
+function validateUserAnnotations(certificate: CheckedObject, field: string): void {
+  const annotations = Object.entries(certificate.in(field).value);
+  for (const key of annotations.map(([each]) => each.toLowerCase())) {
+    const problems = key === '' ? [] : qualifiedNameProblems(key);
+    if (key === '') certificate.required(field);
+    else if (problems.length > 0) certificate.problems(field, problems, key);
+    else if (!key.includes('/')) {
+      certificate.invalid(field, 'must be a domain-prefixed key (such as "acme.io/foo")', key);
+    }
+  }
+  if (
+    annotations.reduce((sum, each) => sum + utf8Length(each.join('')), 0) > MAX_ANNOTATIONS_BYTES
+  ) {
+    certificate.tooLong(field, MAX_ANNOTATIONS_BYTES);
+  }
+}
+
 function validateCertificate(certificate: CheckedObject, take: (path: string) => void): void {
   requireSigner(certificate);
-  checkAnnotations(certificate, certificate.in('userAnnotations').value, 'userAnnotations');
+  validateUserAnnotations(certificate, 'userAnnotations');
   const type = certificate.text('keyType');
   if (!KEY_TYPES.includes(type)) certificate.notSupported('keyType', KEY_TYPES, type);
   const seconds = certificate.number('maxExpirationSeconds') ?? MIN_SECONDS;

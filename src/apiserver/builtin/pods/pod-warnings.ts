@@ -1,6 +1,7 @@
 import { equalJson } from '../../../api/equal.ts';
 import { labelValueProblems } from '../../../api/object-names.ts';
 import type { CheckedObject } from '../../objects/checked-object.ts';
+import { profileOfAnnotation } from './pod-creation.ts';
 import { pathWarnings } from './volume-path-warnings.ts';
 import { ipWarnings } from '../shared/addresses.ts';
 import type { Texts } from '../shared/warnings.ts';
@@ -121,26 +122,20 @@ function seccompWarnings(
     : [];
 }
 
-/** An annotation that only repeats the profile of the Pod has no warning. */
+/** Those of a new Pod are given when its annotations are set as fields, and one that repeats its profile has none. */
 function appArmorWarnings(
   spec: CheckedObject,
   container: CheckedObject,
   annotations: CheckedObject,
 ): string[] {
   const key = `${APP_ARMOR}${container.text('name')}`;
+  if (spec.path === 'spec') return [];
   if (!annotations.has(key) || container.in('securityContext').has('appArmorProfile')) return [];
   const profile = spec.in('securityContext').get('appArmorProfile')?.value;
-  if (equalJson(profile, appArmorProfile(annotations.text(key)))) return [];
+  if (equalJson(profile, profileOfAnnotation(annotations.text(key)))) return [];
   return [
     `${annotations.path}[${key}]: deprecated since v1.30; use the "appArmorProfile" field instead`,
   ];
-}
-
-function appArmorProfile(annotation: string): object | undefined {
-  if (annotation === 'unconfined') return { type: 'Unconfined' };
-  if (annotation === 'runtime/default') return { type: 'RuntimeDefault' };
-  const [, localhostProfile] = /^localhost\/(.+)$/s.exec(annotation) ?? [];
-  return localhostProfile === undefined ? undefined : { type: 'Localhost', localhostProfile };
 }
 
 function hostIpWarnings(port: CheckedObject): string[] {

@@ -22,8 +22,26 @@ function containersOf(spec: CheckedObject): CheckedObject[] {
   return lists.flatMap((list) => spec.items(list));
 }
 
-/** Reports malformed annotations with profiles. */
-export function validateProfileAnnotations(annotations: CheckedObject, spec: CheckedObject): void {
+/** The annotation of a mirror Pod, which a kubelet creates for a static Pod. */
+export const OF_STATIC_POD = 'kubernetes.io/config.mirror';
+
+/** The annotation with the order in which the Pods of a ReplicaSet are deleted. */
+const DELETION_COST = 'controller.kubernetes.io/pod-deletion-cost';
+
+/** Reports malformed annotations of a Pod or of a template. */
+export function validatePodAnnotations(annotations: CheckedObject, spec: CheckedObject): void {
+  if (annotations.has(OF_STATIC_POD) && spec.text('nodeName') === '') {
+    const why = 'must set spec.nodeName if mirror pod annotation is set';
+    annotations.invalid(`[${OF_STATIC_POD}]`, why, annotations.text(OF_STATIC_POD));
+  }
+  const cost = annotations.has(DELETION_COST) ? annotations.text(DELETION_COST) : '0';
+  if (!/^(?:0|[1-9]\d*|-\d+)$/.test(cost) || Math.abs(Number(cost) + 0.5) > 2 ** 31) {
+    annotations.invalid(`[${DELETION_COST}]`, 'must be a 32bit integer', cost);
+  }
+  validateProfiles(annotations, spec);
+}
+
+function validateProfiles(annotations: CheckedObject, spec: CheckedObject): void {
   const known = new Set(Object.values(VALUES).flat());
   for (const [key, value] of Object.entries(annotations.value)) {
     const profile = String(value);

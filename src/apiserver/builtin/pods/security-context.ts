@@ -29,20 +29,38 @@ export function validatePodSecurity(spec: CheckedObject): void {
     const why = `must be between 0 and ${MAX_INT32}, inclusive`;
     security.invalid(`supplementalGroups[${index}]`, why, id);
   }
-  validateSysctls(security);
+  validateSysctls(security, spec);
   security.requireSupported('fsGroupChangePolicy', ['Always', 'OnRootMismatch']);
   validateProfiles(security);
   security.requireSupported('supplementalGroupsPolicy', ['Merge', 'Strict']);
   security.requireSupported('seLinuxChangePolicy', ['MountOption', 'Recursive']);
 }
 
-function validateSysctls(security: CheckedObject): void {
+/** Sysctls of the namespaces that a Pod may share with its host, by the field of the spec. */
+const OF_HOST: Readonly<Record<string, RegExp>> = {
+  hostNetwork: /^net\./,
+  hostIPC:
+    /^(?:kernel\.(?:sem|shm|shmall|shmmax|shmmni|shm_rmid_forced|msg|msgmax|msgmnb|msgmni)$|fs\.mqueue\.)/,
+};
+
+/** Returns a sysctl with dots between its parts, also if the first separator is a slash. */
+function dotted(name: string): string {
+  if (!/^[^./]*\//.test(name)) return name;
+  return name.replaceAll(/[./]/g, (separator) => (separator === '/' ? '.' : '/'));
+}
+
+function validateSysctls(security: CheckedObject, spec: CheckedObject): void {
   const names = new Set<string>();
   for (const sysctl of security.items('sysctls')) {
     const name = sysctl.text('name');
     if (name === '') sysctl.required('name');
     else if (name.length > 253 || !SYSCTL.test(name)) sysctl.invalid('name', NOT_A_SYSCTL, name);
-    else sysctl.requireUnique('name', names);
+    else if (names.has(name)) sysctl.duplicate('name');
+    for (const [field, pattern] of Object.entries(OF_HOST)) {
+      if (spec.value[field] !== true || !pattern.test(dotted(name).replace(/\*.*$/s, ''))) continue;
+      sysctl.invalid('name', `may not be specified when '${field}' is true`, name);
+    }
+    names.add(name);
   }
 }
 
@@ -90,7 +108,7 @@ function validateSeccomp(profile: CheckedObject): void {
   }
 }
 
-function validateAppArmor(profile: CheckedObject): void {
+export function validateAppArmor(profile: CheckedObject): void {
   const field = 'localhostProfile';
   const path = profile.text(field);
   switch (profile.text('type')) {

@@ -9,7 +9,7 @@ import type { ObjectMeta } from '../../../api/object.ts';
 import type { CheckedObject } from '../../objects/checked-object.ts';
 import { validateMetadata } from '../../objects/object-metadata.ts';
 import { validatePodSpec } from './pod-validation.ts';
-import { requireSameProfiles, validateProfileAnnotations } from './profile-annotations.ts';
+import { requireSameProfiles, validatePodAnnotations } from './profile-annotations.ts';
 import { validateLabelSelector } from '../shared/label-selector-validation.ts';
 
 /** Reports what is wrong with the selector and the template of a workload whose Pods are restarted. */
@@ -22,20 +22,21 @@ export function validateTemplate(
   const isUsable = !selector || validateSelector(selector, template.in('metadata'), kind);
   if (!selector) {
     if (kind !== 'DaemonSet') spec.required('selector');
-    const labels = template.in('metadata').get('labels')?.value ?? null;
-    template.invalid('metadata.labels', NO_MATCH, labels);
+    template.in('metadata').invalid('labels', NO_MATCH);
   }
   // As upstream, which validates the template of other kinds with its selector.
-  if (!isUsable && kind !== 'DaemonSet') return;
-  validatePodTemplate(template);
-  const podSpec = template.in('spec');
-  podSpec.requireOneOf('restartPolicy', ['Always']);
-  if (podSpec.has('activeDeadlineSeconds')) {
-    podSpec.forbidden(
-      'activeDeadlineSeconds',
-      `activeDeadlineSeconds in ${kind === 'Deployment' ? 'ReplicaSet' : kind} is not Supported`,
-    );
+  if (isUsable || kind === 'DaemonSet') validatePodTemplate(template);
+  if (isUsable || kind === 'DaemonSet' || kind === 'StatefulSet') {
+    validateRestarted(template.in('spec'), kind === 'Deployment' ? 'ReplicaSet' : kind);
   }
+}
+
+/** Reports what the Pods of a workload cannot have that replaces those that end. */
+export function validateRestarted(podSpec: CheckedObject, kind: string): void {
+  podSpec.requireOneOf('restartPolicy', ['Always']);
+  if (!podSpec.has('activeDeadlineSeconds')) return;
+  const why = `activeDeadlineSeconds in ${kind} is not Supported`;
+  podSpec.forbidden('activeDeadlineSeconds', why);
 }
 
 export const NO_MATCH = '`selector` does not match template `labels`';
@@ -47,7 +48,7 @@ export function validatePodTemplate(template: CheckedObject): void {
   validatePodSpec(spec);
   // The path of upstream.
   const annotations = template.as(template.in('metadata').value).in('annotations');
-  validateProfileAnnotations(annotations, spec);
+  validatePodAnnotations(annotations, spec);
   requireSameProfiles(annotations, spec, true);
   if (spec.list('ephemeralContainers').length > 0) {
     spec.forbidden('ephemeralContainers', 'ephemeral containers not allowed in pod template');
@@ -71,7 +72,7 @@ function validateSelector(selector: CheckedObject, metadata: CheckedObject, kind
   if (!isValid || !requirements) {
     const detail = kind === 'StatefulSet' ? '' : 'invalid label selector';
     if (kind !== 'DaemonSet') selector.invalid('', detail, selector.value);
-  } else if (!matchesLabels(requirements, labels)) metadata.invalid('labels', NO_MATCH, labels);
+  } else if (!matchesLabels(requirements, labels)) metadata.invalid('labels', NO_MATCH);
   return isValid && requirements !== undefined;
 }
 

@@ -1,3 +1,4 @@
+import { nameProblems } from '../../../api/object-names.ts';
 import { utf8Length } from '../../../util/bytes.ts';
 import type { CheckedObject } from '../../objects/checked-object.ts';
 
@@ -8,7 +9,10 @@ const MAX_CREDENTIAL_KIB = 64;
 
 /** Reports what is wrong with the Windows options of a security context. */
 export function validateWindowsOptions(options: CheckedObject): void {
-  options.requireFormat('gmsaCredentialSpecName', 'dns1123Subdomain');
+  const spec = 'gmsaCredentialSpecName';
+  if (options.has(spec)) {
+    options.problems(spec, nameProblems(options.text(spec), 'dns1123Subdomain'));
+  }
   const field = 'gmsaCredentialSpec';
   if (options.has(field)) {
     const size = utf8Length(options.text(field));
@@ -25,7 +29,7 @@ export function validateWindowsOptions(options: CheckedObject): void {
 
 function userNameProblems(name: string): string[] {
   if (name === '') return [' cannot be an empty string'];
-  if (/\p{Cc}/u.test(name)) return [' cannot contain control characters'];
+  if (/(?=\p{ASCII})\p{Cc}/u.test(name)) return [' cannot contain control characters'];
   const parts = name.split('\\');
   if (parts.length > 2) return [' cannot contain more than one backslash'];
   const domain = parts.length === 2 ? parts[0] : undefined;

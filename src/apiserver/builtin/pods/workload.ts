@@ -1,3 +1,5 @@
+import { Verbatim } from '../../../api/field-error.ts';
+import type { JsonObject } from '../../../util/json-value.ts';
 import { objectIn } from '../../../util/json-value.ts';
 import { equalJson } from '../../../api/equal.ts';
 import type { CheckedObject } from '../../objects/checked-object.ts';
@@ -7,14 +9,30 @@ import type {
   StoredObject,
 } from '../../objects/resource-definition.ts';
 
-/** A job without labels has those of its template. */
+/** A job without labels has those of its template: the same object, as upstream. */
 export function inheritLabels(workload: ApiObject): void {
   if (Object.keys(workload.metadata.labels ?? {}).length > 0) return;
+  const labels = templateLabels(workload);
+  if (labels && isTextMap(labels)) workload.metadata.labels = labels;
+}
+
+/** Returns the labels of the Pods of a workload, if it has some. */
+export function templateLabels(workload: ApiObject): JsonObject | undefined {
   const template = objectIn(objectIn(workload, 'spec'), 'template');
-  const labels = Object.entries(objectIn(objectIn(template, 'metadata'), 'labels') ?? {}).filter(
-    (entry): entry is [string, string] => typeof entry[1] === 'string',
-  );
-  if (labels.length > 0) workload.metadata.labels = Object.fromEntries(labels);
+  const labels = objectIn(objectIn(template, 'metadata'), 'labels');
+  return labels && Object.keys(labels).length > 0 ? labels : undefined;
+}
+
+function isTextMap(map: JsonObject): map is Record<string, string> {
+  return Object.values(map).every((value) => typeof value === 'string');
+}
+
+/** The strategy of updates with the names of Go's fields, which upstream reports. */
+export function strategyInGo(strategy: CheckedObject): Verbatim {
+  const update = strategy.get('rollingUpdate')?.value;
+  const { maxUnavailable = 0, maxSurge = 0 } = update ?? {};
+  const RollingUpdate = update ? { MaxUnavailable: maxUnavailable, MaxSurge: maxSurge } : null;
+  return new Verbatim(JSON.stringify({ Type: strategy.text('type'), RollingUpdate }));
 }
 
 /** Where Deployment and ReplicaSet have what `/scale` shows. */
@@ -62,9 +80,16 @@ const OTHER_COUNTS = [
   'collisionCount',
 ];
 
-/** A number that is not negative, or a percentage. */
-export function requireAmount(object: CheckedObject, field: string): void {
+/**
+ * A number that is not negative, or a percentage.
+ *
+ * @param max whether a percentage is at most 100
+ */
+export function requireAmount(object: CheckedObject, field: string, max?: '100%'): void {
   const value = object.value[field];
+  if (max && typeof value === 'string' && /^\d+%$/.test(value) && parseInt(value, 10) > 100) {
+    object.invalid(field, 'must not be greater than 100%');
+  }
   if (typeof value === 'string' && !/^\d+%$/.test(value)) {
     object.invalid(
       field,
@@ -74,7 +99,10 @@ export function requireAmount(object: CheckedObject, field: string): void {
   object.requireNonNegative(field);
 }
 
-/** The number in `3` or `25%`; 0 for other values. */
+/** The number in `3`, `"3"` or `25%`; 0 for other values. */
 export function amountIn(object: CheckedObject, field: string): number {
-  return object.number(field) ?? Number(/^(\d+)%$/.exec(object.text(field))?.[1] ?? 0);
+  return (
+    object.number(field) ??
+    Number(/^([+-]?\d+|\d+%)$/.exec(object.text(field))?.[1]?.replace('%', '') ?? 0)
+  );
 }

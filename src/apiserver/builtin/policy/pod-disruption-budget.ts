@@ -1,12 +1,13 @@
 import { Verbatim } from '../../../api/field-error.ts';
 import { columns, field, numeric } from '../../table/column.ts';
-import { amountIn, requireAmount } from '../pods/workload.ts';
+import { requireAmount } from '../pods/workload.ts';
 import type { BuiltinKind } from '../shared/builtin-kind.ts';
 import { validateLabelSelector } from '../shared/label-selector-validation.ts';
 import { validateConditions } from '../shared/status-validation.ts';
 
 export const POD_DISRUPTION_BUDGET: BuiltinKind = {
   resource: 'policy/poddisruptionbudgets',
+  requiresByRules: true,
   // As upstream, which validates no name of a budget.
   nameFormat: 'pathSegment',
   tracksGeneration: true,
@@ -17,12 +18,8 @@ export const POD_DISRUPTION_BUDGET: BuiltinKind = {
       const why = 'minAvailable and maxUnavailable cannot be both set';
       budget.invalid('spec', why, inGo(spec.value));
     }
-    for (const field of ['minAvailable', 'maxUnavailable']) {
-      requireAmount(spec, field);
-      if (/^\d+%$/.test(spec.text(field)) && amountIn(spec, field) > 100) {
-        spec.invalid(field, 'must not be greater than 100%');
-      }
-    }
+    requireAmount(spec, 'minAvailable', '100%');
+    requireAmount(spec, 'maxUnavailable', '100%');
     validateLabelSelector(spec.get('selector'));
     spec.requireSupported('unhealthyPodEvictionPolicy', POLICIES);
     const status = budget.in('status');

@@ -18,6 +18,7 @@ export const context: HookContext = {
   verb: 'create',
   subresource: undefined,
   isDryRun: false,
+  warn: () => {},
   pluralOf: () => undefined,
   access: new Access('', [], new Rbac(new ObjectStore()), { authenticate: () => undefined }),
   list: () => [],

@@ -209,7 +209,7 @@ test('selector and strategy are validated', () => {
   ]);
   const strategy = { type: 'Sudden' };
   assert.deepEqual(problems('Deployment', { spec: { ...workload, strategy } }), [
-    'spec.strategy: Unsupported value: {"type":"Sudden"}: supported values: "Recreate", "RollingUpdate"',
+    'spec.strategy: Unsupported value: {"Type":"Sudden","RollingUpdate":null}: supported values: "Recreate", "RollingUpdate"',
   ]);
 });
 
@@ -383,16 +383,20 @@ test('a CronJob keeps a zone, a schedule and a name that a new one cannot have',
   const jobTemplate = {
     spec: { template: { spec: { ...template.spec, restartPolicy: 'Never' } } },
   };
-  const cronJob = (timeZone: string) =>
-    created(
+  const cronJob = (timeZone?: string) => {
+    // A schedule has no zone if there is another one.
+    const schedule = `${timeZone === undefined ? 'TZ=UTC ' : ''}* * * * *`;
+    return created(
       'CronJob',
-      { spec: { schedule: 'TZ=UTC * * * * *', timeZone, jobTemplate } },
+      { spec: { schedule, ...(timeZone !== undefined && { timeZone }), jobTemplate } },
       { name: 'x'.repeat(53) },
     );
-  const problemsOf = (next: string, previous?: string) =>
-    (
-      hooks?.validate?.(cronJob(next), previous === undefined ? undefined : cronJob(previous)) ?? []
-    ).map(({ field }) => field);
+  };
+  const problemsOf = (next?: string, ...previous: readonly (string | undefined)[]) => {
+    const before = previous.length > 0 ? cronJob(previous[0]) : undefined;
+    return (hooks?.validate?.(cronJob(next), before) ?? []).map(({ field }) => field);
+  };
+  assert.deepEqual(problemsOf(undefined, undefined), []);
   assert.deepEqual(problemsOf('Nowhere/Else', 'Nowhere/Else'), []);
   assert.deepEqual(problemsOf('Nowhere/Else', 'UTC'), ['spec.timeZone']);
   assert.ok(problemsOf('UTC').includes('metadata.name'));
