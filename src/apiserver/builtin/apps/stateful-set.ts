@@ -1,3 +1,4 @@
+import { typedText } from '../../../api/field-error.ts';
 import { numberIn, objectIn, objectsIn, setDefault, textIn } from '../../../util/json-value.ts';
 import { CheckedObject } from '../../objects/checked-object.ts';
 import type { ApiObject, StoredObject } from '../../objects/resource-definition.ts';
@@ -93,7 +94,8 @@ function validateStatefulSet(set: CheckedObject, previous: StoredObject | undefi
   const spec = set.in('spec');
   const policy = spec.text('podManagementPolicy');
   if (policy !== 'OrderedReady' && policy !== 'Parallel') {
-    spec.invalid('podManagementPolicy', "must be 'OrderedReady' or 'Parallel'", policy);
+    const why = "must be 'OrderedReady' or 'Parallel'";
+    spec.invalid('podManagementPolicy', why, typedText(policy));
   }
   const strategy = spec.in('updateStrategy');
   const type = strategy.text('type');

@@ -1,6 +1,6 @@
-import { jsonIfValid, numberIn, objectIn, textIn } from '../../../util/json-value.ts';
+import { jsonIfValid, numberIn, objectIn, setDefault, textIn } from '../../../util/json-value.ts';
 import { isRecord } from '../../../util/values.ts';
-import type { StoredObject } from '../../objects/resource-definition.ts';
+import type { ApiObject, StoredObject } from '../../objects/resource-definition.ts';
 import { cpuMetric } from './horizontal-pod-autoscaler.ts';
 import type { BuiltinKind } from '../shared/builtin-kind.ts';
 
@@ -8,6 +8,7 @@ export const HORIZONTAL_POD_AUTOSCALER_V1: BuiltinKind = {
   resource: 'autoscaling/v1/horizontalpodautoscalers',
   tracksGeneration: true,
   defaults: { 'spec.minReplicas': 1 },
+  hooks: { applyDefaults: setTarget },
   storedAs: { kind: 'autoscaling/v2/horizontalpodautoscalers', toStored, fromStored },
 };
 
@@ -18,6 +19,14 @@ const ANNOTATIONS = {
   currentMetrics: 'autoscaling.alpha.kubernetes.io/current-metrics',
   conditions: 'autoscaling.alpha.kubernetes.io/conditions',
 } as const;
+
+/** Without any metric, the target is that of the CPU. */
+function setTarget(autoscaler: ApiObject): void {
+  const spec = objectIn(autoscaler, 'spec');
+  const others = autoscaler.metadata.annotations?.[ANNOTATIONS.metrics];
+  if (!spec || (others !== undefined && listOf(jsonIfValid(others)).length > 0)) return;
+  setDefault(spec, 'targetCPUUtilizationPercentage', 80);
+}
 
 type Extra = keyof typeof ANNOTATIONS;
 

@@ -1,3 +1,4 @@
+import { typedText } from '../../../api/field-error.ts';
 import { nameProblems } from '../../../api/object-names.ts';
 import { compareQuantities } from '../../../api/quantity.ts';
 import type { CheckedObject } from '../../objects/checked-object.ts';
@@ -97,7 +98,8 @@ function validateTarget(target: CheckedObject): void {
   const type = target.text('type');
   if (type === '') target.required('type', 'must specify a metric target type');
   if (!TARGETS.has(type)) {
-    target.invalid('type', 'must be either Utilization, Value, or AverageValue', type);
+    const why = 'must be either Utilization, Value, or AverageValue';
+    target.invalid('type', why, typedText(type));
   }
   for (const field of ['value', 'averageValue']) {
     const amount = target.text(field);

@@ -1,3 +1,4 @@
+import { typedText } from '../../../api/field-error.ts';
 import type { JsonObject } from '../../../util/json-value.ts';
 import { objectIn, textIn } from '../../../util/json-value.ts';
 import type { CheckedObject } from '../../objects/checked-object.ts';
@@ -94,7 +95,10 @@ function validateCronJob(
   spec.requireNonNegative('startingDeadlineSeconds');
   const zone = spec.value['timeZone'];
   const isNewZone = spec.has('timeZone') && zone !== before?.['timeZone'];
-  if (isNewZone) spec.problems('timeZone', timeZoneProblems(spec.text('timeZone')));
+  if (isNewZone) {
+    const name = spec.text('timeZone');
+    spec.problems('timeZone', timeZoneProblems(name), typedText(name));
+  }
   spec.requireOneOf('concurrencyPolicy', ['Allow', 'Forbid', 'Replace']);
   validateJobSpec(job);
   if (job.has('selector')) job.invalid('selector', '`selector` will be auto-generated');

@@ -3,7 +3,7 @@ import { isSet, listIn, numberIn, objectIn, objectsIn, textIn } from '../../../u
 import { equalJson } from '../../../api/equal.ts';
 import { goQuote } from '../../../util/go-quote.ts';
 import { optionalTimeIn } from '../../../api/go-time.ts';
-import { OMITTED } from '../../../api/field-error.ts';
+import { OMITTED, typedText } from '../../../api/field-error.ts';
 import type { CheckedObject } from '../../objects/checked-object.ts';
 import type { StoredObject } from '../../objects/resource-definition.ts';
 
@@ -194,7 +194,7 @@ function validateUncounted(pods: CheckedObject): void {
     for (const [index, uid] of pods.list(field).entries()) {
       const at = `${field}[${index}]`;
       if (uid === '') pods.invalid(at, 'must not be empty', uid);
-      else if (taken.has(uid)) pods.duplicate(at, uid);
+      else if (taken.has(uid)) pods.duplicate(at, typedText(String(uid)));
       taken.add(uid);
     }
   }
@@ -210,7 +210,8 @@ function validateIndexes(status: CheckedObject, job: JobState, previous: JobStat
     const parsed = parseIndexes(text, completions);
     const isChecked = field === 'completedIndexes' || isSet(job.spec, 'backoffLimitPerIndex');
     if (isChecked && isChanged(field) && parsed.problem !== undefined) {
-      status.invalid(field, `error parsing ${field}: ${parsed.problem}`, text);
+      const shown = field === 'failedIndexes' ? typedText(text) : text;
+      status.invalid(field, `error parsing ${field}: ${parsed.problem}`, shown);
     }
     return parsed.intervals;
   });

@@ -1,3 +1,4 @@
+import { typedText } from '../../../api/field-error.ts';
 import type { JsonObject } from '../../../util/json-value.ts';
 import { isSet, numberIn, objectIn, objectsIn, setDefault } from '../../../util/json-value.ts';
 import { equalJson } from '../../../api/equal.ts';
@@ -229,7 +230,10 @@ function validateJobUpdate(
   const isMutable = hasMutableTemplate(previous);
   for (const field of [...(isIndexed ? [] : ['completions']), ...IMMUTABLE]) {
     if (field === 'template' && isMutable) continue;
-    if (!equalJson(after[field], before[field])) spec.invalid(field, 'field is immutable');
+    if (equalJson(after[field], before[field])) continue;
+    const value = after[field];
+    const shown = typeof value === 'string' ? typedText(value) : (value ?? null);
+    spec.invalid(field, 'field is immutable', shown);
   }
   if (isMutable && !equalJson(fixedPart(after), fixedPart(before))) {
     spec.in('template').invalid('spec', 'field is immutable');

@@ -1,3 +1,5 @@
+import { goQuote } from '../../../util/go-quote.ts';
+import { Verbatim } from '../../../api/field-error.ts';
 import { nameProblems, qualifiedNameProblems } from '../../../api/object-names.ts';
 import { canonicalQuantity } from '../../../api/quantity.ts';
 import type { CheckedObject } from '../../objects/checked-object.ts';
@@ -128,7 +130,8 @@ export function validateFieldRef(ref: CheckedObject, supported: readonly string[
   } else {
     // The older name of the field.
     const current = path === 'spec.host' ? 'spec.nodeName' : path;
-    if (!supported.includes(current)) ref.notSupported('fieldPath', supported, current);
+    if (supported.includes(current)) return;
+    ref.notSupported('fieldPath', supported, new Verbatim(goQuote(current)));
   }
 }
 
@@ -146,7 +149,9 @@ export function validateResourceRef(ref: CheckedObject, isInVolume: boolean = fa
   const isOfPages = name.startsWith('hugepages-');
   if (isInVolume && ref.text('containerName') === '') ref.required('containerName');
   else if (resource === '') ref.required('resource');
-  else if (!RESOURCES.includes(resource) && !isOfPages) ref.notSupported('resource', RESOURCES);
+  else if (!RESOURCES.includes(resource) && !isOfPages) {
+    ref.notSupported('resource', RESOURCES, new Verbatim(goQuote(resource)));
+  }
   const divisor = canonicalQuantity(ref.text('divisor')) ?? '0';
   if (divisor === '0') return;
   if (name === 'cpu') {

@@ -1,3 +1,4 @@
+import { typedText } from '../../../api/field-error.ts';
 import type { CheckedObject } from '../../objects/checked-object.ts';
 import { validateEnvironment } from './container-environment.ts';
 import { validateContainerResources } from './container-resources.ts';
@@ -109,7 +110,7 @@ function validateResizePolicy(container: CheckedObject, restartPolicy: string): 
   // A server reports most of these errors for the whole list.
   for (const [index, policy] of container.items(field).entries()) {
     const name = policy.text('resourceName');
-    if (names.has(name)) container.duplicate(`${field}[${index}]`, name);
+    if (names.has(name)) container.duplicate(`${field}[${index}]`, typedText(name));
     names.add(name);
     if (name === '') container.required(field);
     else if (name !== 'cpu' && name !== 'memory') {
@@ -121,7 +122,7 @@ function validateResizePolicy(container: CheckedObject, restartPolicy: string): 
     else if (!supported.includes(restart)) container.notSupported(field, supported, restart);
     if (restartPolicy === 'Never' && restart !== 'NotRequired') {
       const why = "must be 'NotRequired' when pod `restartPolicy` is 'Never'";
-      container.invalid(field, why, restart);
+      container.invalid(field, why, typedText(restart));
     }
   }
 }

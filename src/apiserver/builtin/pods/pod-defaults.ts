@@ -133,6 +133,8 @@ function applyVolumeDefaults(volume: JsonObject): void {
   }
   const hostPath = objectIn(volume, 'hostPath');
   if (hostPath) setDefault(hostPath, 'type', '');
+  const claim = objectIn(objectIn(objectIn(volume, 'ephemeral'), 'volumeClaimTemplate'), 'spec');
+  if (claim) claim['volumeMode'] ??= 'Filesystem';
   const image = objectIn(volume, 'image');
   if (image) setDefault(image, 'pullPolicy', pullPolicyOf(textIn(image, 'reference')));
   const projections = objectsIn(objectIn(volume, 'projected'), 'sources');

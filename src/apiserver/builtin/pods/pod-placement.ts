@@ -1,3 +1,4 @@
+import { typedText } from '../../../api/field-error.ts';
 import {
   labelValueProblems,
   nameProblems,
@@ -67,7 +68,7 @@ function validateNodeField(field: CheckedObject): void {
   const operator = field.text('operator');
   const values = field.list('values').map(String);
   if (operator !== 'In' && operator !== 'NotIn') {
-    field.invalid('operator', 'not a valid selector operator', operator);
+    field.invalid('operator', 'not a valid selector operator', typedText(operator));
   } else if (values.length !== 1) {
     const why = "must be only one value when `operator` is 'In' or 'NotIn' for node field selector";
     field.required('values', why);
@@ -181,12 +182,12 @@ export function validateToleration(toleration: CheckedObject): void {
   else if (operator !== 'Exists') {
     const why =
       'operator must be Exists when `key` is empty, which means "match all values and all keys"';
-    toleration.invalid('operator', why, operator);
+    toleration.invalid('operator', why, typedText(operator));
   }
   const effect = toleration.text('effect');
   if (toleration.has('tolerationSeconds') && effect !== 'NoExecute') {
     const why = "effect must be 'NoExecute' when `tolerationSeconds` is set";
-    toleration.invalid('effect', why, effect);
+    toleration.invalid('effect', why, typedText(effect));
   }
   if (operator === 'Exists') {
     const why = "value must be empty when `operator` is 'Exists'";

@@ -1,3 +1,4 @@
+import { typedText } from '../../../api/field-error.ts';
 import { nameProblems, qualifiedNameProblems } from '../../../api/object-names.ts';
 import { CheckedObject } from '../../objects/checked-object.ts';
 import type { StoredObject } from '../../objects/resource-definition.ts';
@@ -24,7 +25,7 @@ export function validatePodStatus(pod: CheckedObject<StoredObject>, previous: St
     if (spec.text('nodeName') !== '') status.forbidden(field, why);
   }
   if (status.text('qosClass') !== before.text('qosClass')) {
-    status.invalid('qosClass', 'field is immutable', status.text('qosClass'));
+    status.invalid('qosClass', 'field is immutable', typedText(status.text('qosClass')));
   }
   validateTransitions(status, before, new CheckedObject(previous).in('spec'));
   validateClaims(status, spec);
@@ -106,7 +107,8 @@ function validateClaims(status: CheckedObject, spec: CheckedObject): void {
     names.add(claim.text('name'));
     const field = 'resourceClaimName';
     if (!claim.has(field)) continue;
-    claim.problems(field, nameProblems(claim.text(field), 'dns1123Subdomain'));
+    const name = claim.text(field);
+    claim.problems(field, nameProblems(name, 'dns1123Subdomain'), typedText(name));
   }
 }
 

@@ -1,3 +1,4 @@
+import { Verbatim } from '../../../api/field-error.ts';
 import { utf8Length } from '../../../util/bytes.ts';
 import { goQuote } from '../../../util/go-quote.ts';
 import { nameProblems, qualifiedNameProblems } from '../../../api/object-names.ts';
@@ -311,7 +312,9 @@ function validateCertificate(certificate: CheckedObject, take: (path: string) =>
   requireSigner(certificate);
   validateUserAnnotations(certificate, 'userAnnotations');
   const type = certificate.text('keyType');
-  if (!KEY_TYPES.includes(type)) certificate.notSupported('keyType', KEY_TYPES, type);
+  if (!KEY_TYPES.includes(type)) {
+    certificate.notSupported('keyType', KEY_TYPES, new Verbatim(goQuote(type)));
+  }
   const seconds = certificate.number('maxExpirationSeconds') ?? MIN_SECONDS;
   const isOwn = certificate.text('signerName').startsWith('kubernetes.io/');
   const max = (isOwn ? 1 : 91) * DAY_SECONDS;

@@ -1,3 +1,4 @@
+import { typedText } from '../../../api/field-error.ts';
 import { utf8Length } from '../../../util/bytes.ts';
 import type { CheckedObject } from '../../objects/checked-object.ts';
 
@@ -24,7 +25,7 @@ export function validateResourceHealth(
       }
       if (part.has('message')) requireMessage(part);
       const id = part.text('resourceID');
-      if (ids.has(id)) part.duplicate('resourceID', id);
+      if (ids.has(id)) part.duplicate('resourceID', typedText(id));
       ids.add(id);
     }
   }
@@ -46,7 +47,8 @@ function requireAllocated(
   const { value: requests } = container.in('resources').in('requests');
   if (!name.startsWith('claim:')) {
     if (Object.hasOwn(requests, name)) return;
-    resource.invalid('name', "must match one of the container's resource requests");
+    const why = "must match one of the container's resource requests";
+    resource.invalid('name', why, typedText(name));
     return;
   }
   const claims = container
@@ -66,5 +68,6 @@ function requireAllocated(
         requests[mapping.text('resourceName')] !== '0',
     )
     .map((mapping) => `claim:${extended.text('resourceClaimName')}/${mapping.text('requestName')}`);
-  if (![...claims, ...ofExtended].includes(name)) resource.invalid('name', NO_CLAIM);
+  if (![...claims, ...ofExtended].includes(name))
+    resource.invalid('name', NO_CLAIM, typedText(name));
 }

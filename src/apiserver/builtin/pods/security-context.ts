@@ -1,3 +1,4 @@
+import { typedText } from '../../../api/field-error.ts';
 import { utf8Length } from '../../../util/bytes.ts';
 import type { CheckedObject } from '../../objects/checked-object.ts';
 import { validateWindowsOptions } from './windows-options.ts';
@@ -122,7 +123,7 @@ export function validateAppArmor(profile: CheckedObject): void {
     case 'RuntimeDefault':
     case 'Unconfined':
       if (!profile.has(field)) return;
-      profile.invalid(field, 'can only be set when AppArmor type is Localhost');
+      profile.invalid(field, 'can only be set when AppArmor type is Localhost', typedText(path));
       return;
     case '':
       profile.required('type', 'type is required when appArmorProfile is set');

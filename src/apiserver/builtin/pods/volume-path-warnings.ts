@@ -13,18 +13,21 @@ const MAX_COMPARISONS = 10_000;
 /** Returns the warnings of a volume with files that replace each other. */
 export function pathWarnings(volume: CheckedObject): string[] {
   const name = goQuote(volume.text('name'));
-  const warn = (kind: string, files: readonly VolumeFile[]) =>
-    overlaps(files).map((overlap) => `volume ${name} (${kind}): overlapping paths: ${overlap}`);
+  const warn = (kind: string, files: readonly VolumeFile[], former = new VolumeFiles()) =>
+    former.add(files).map((overlap) => `volume ${name} (${kind}): overlapping paths: ${overlap}`);
   const configMap = volume.in('configMap');
   const secret = volume.in('secret');
   const sources = volume.in('projected').items('sources');
-  const empty = sources.filter(({ value }) => Object.keys(value).length === 0);
+  const projected = new VolumeFiles();
   return [
     ...warn(`ConfigMap ${goQuote(configMap.text('name'))}`, filesOf(configMap, '')),
     ...warn(`Secret ${goQuote(secret.text('secretName'))}`, filesOf(secret, '')),
     ...warn('DownwardAPI', filesOf(volume.in('downwardAPI'), '')),
-    ...empty.map(() => `volume ${name} (Projected) has no sources provided`),
-    ...warn('Projected', sources.flatMap(projectedFiles)),
+    ...sources.flatMap((source) =>
+      Object.keys(source.value).length === 0
+        ? [`volume ${name} (Projected) has no sources provided`]
+        : warn('Projected', projectedFiles(source), projected),
+    ),
   ];
 }
 
@@ -53,24 +56,28 @@ function projectedFiles(source: CheckedObject): VolumeFile[] {
   ];
 }
 
-/** Returns the pairs of files of which one is the other, or is in its folder. */
-function overlaps(files: readonly VolumeFile[]): string[] {
-  const found: string[] = [];
-  const before: VolumeFile[] = [];
-  let comparisons = 0;
-  for (const { path, source } of files) {
-    const file = { path: path.replace(/\/+$/, ''), source };
-    if (file.path === '') continue;
-    for (const other of before) {
-      if (++comparisons > MAX_COMPARISONS) return found;
-      const [one, two] = [`${file.path}/`, `${other.path}/`];
-      if (one.startsWith(two) || two.startsWith(one)) {
-        found.push(`${described(file)} with ${described(other)}`);
+/** The files of a volume so far. */
+class VolumeFiles {
+  readonly #files: VolumeFile[] = [];
+  #comparisons = 0;
+
+  /** Returns the pairs of files of which one is the other, or is in its folder. */
+  add(files: readonly VolumeFile[]): string[] {
+    const found: string[] = [];
+    for (const { path, source } of files) {
+      const file = { path: path.replace(/\/+$/, ''), source };
+      if (file.path === '') continue;
+      for (const other of this.#files) {
+        if (++this.#comparisons > MAX_COMPARISONS) return found;
+        const [one, two] = [`${file.path}/`, `${other.path}/`];
+        if (one.startsWith(two) || two.startsWith(one)) {
+          found.push(`${described(file)} with ${described(other)}`);
+        }
       }
+      this.#files.push(file);
     }
-    before.push(file);
+    return found;
   }
-  return found;
 }
 
 function described({ path, source }: VolumeFile): string {

@@ -1,3 +1,5 @@
+import { goQuote } from '../../../util/go-quote.ts';
+import { Verbatim } from '../../../api/field-error.ts';
 import { nameProblems } from '../../../api/object-names.ts';
 import type { CheckedObject } from '../../objects/checked-object.ts';
 import { requireNoBacksteps } from '../shared/local-paths.ts';
@@ -117,7 +119,8 @@ export const COMMON_SOURCES: Readonly<Record<string, Validate>> = {
     const isManaged = source.text('kind') === 'Managed';
     const prefix = isManaged ? '/subscriptions/' : 'https://';
     if (source.text('kind') === '' || source.text('diskURI').startsWith(prefix)) return;
-    source.notSupported('diskURI', [isManaged ? MANAGED_DISK : BLOB], source.text('diskURI'));
+    const shown = new Verbatim(goQuote(source.text('diskURI')));
+    source.notSupported('diskURI', [isManaged ? MANAGED_DISK : BLOB], shown);
   },
   scaleIO: (source) => {
     for (const field of ['gateway', 'system', 'volumeName']) source.requireText(field);

@@ -1,3 +1,4 @@
+import { typedText } from '../../../api/field-error.ts';
 import { nameProblems } from '../../../api/object-names.ts';
 import { utf8Length } from '../../../util/bytes.ts';
 import type { CheckedObject } from '../../objects/checked-object.ts';
@@ -11,19 +12,22 @@ const MAX_CREDENTIAL_KIB = 64;
 export function validateWindowsOptions(options: CheckedObject): void {
   const spec = 'gmsaCredentialSpecName';
   if (options.has(spec)) {
-    options.problems(spec, nameProblems(options.text(spec), 'dns1123Subdomain'));
+    const name = options.text(spec);
+    options.problems(spec, nameProblems(name, 'dns1123Subdomain'), typedText(name));
   }
   const field = 'gmsaCredentialSpec';
   if (options.has(field)) {
     const size = utf8Length(options.text(field));
     if (size === 0) options.invalid(field, `${field} cannot be an empty string`);
     else if (size > MAX_CREDENTIAL_KIB * 1024) {
-      options.invalid(field, `${field} size must be under ${MAX_CREDENTIAL_KIB} KiB`);
+      const why = `${field} size must be under ${MAX_CREDENTIAL_KIB} KiB`;
+      options.invalid(field, why, typedText(options.text(field)));
     }
   }
   if (!options.has('runAsUserName')) return;
-  for (const why of userNameProblems(options.text('runAsUserName'))) {
-    options.invalid('runAsUserName', `runAsUserName${why}`);
+  const name = options.text('runAsUserName');
+  for (const why of userNameProblems(name)) {
+    options.invalid('runAsUserName', `runAsUserName${why}`, typedText(name));
   }
 }
 

@@ -1,4 +1,4 @@
-import { Verbatim } from '../../../api/field-error.ts';
+import { Verbatim, typedText } from '../../../api/field-error.ts';
 import type { JsonObject } from '../../../util/json-value.ts';
 import { objectIn } from '../../../util/json-value.ts';
 import { equalJson } from '../../../api/equal.ts';
@@ -80,6 +80,9 @@ const OTHER_COUNTS = [
   'collisionCount',
 ];
 
+const NOT_A_PERCENTAGE =
+  "a valid percent string must be a numeric string followed by an ending '%' (e.g. '1%',  or '93%', regex used for validation is '[0-9]+%')";
+
 /**
  * A number that is not negative, or a percentage.
  *
@@ -91,10 +94,7 @@ export function requireAmount(object: CheckedObject, field: string, max?: '100%'
     object.invalid(field, 'must not be greater than 100%');
   }
   if (typeof value === 'string' && !/^\d+%$/.test(value)) {
-    object.invalid(
-      field,
-      "a valid percent string must be a numeric string followed by an ending '%' (e.g. '1%',  or '93%', regex used for validation is '[0-9]+%')",
-    );
+    object.invalid(field, NOT_A_PERCENTAGE, typedText(value));
   }
   object.requireNonNegative(field);
 }
