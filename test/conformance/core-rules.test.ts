@@ -558,6 +558,8 @@ test('the names in errors of events.k8s.io are those of the group', async () => 
   assert.deepEqual([body.reason, body.details.group], ['Conflict', 'events.k8s.io']);
   const changed = await api.put(`${path}/a`, { ...event, reportingController: 'f' });
   requireCauses(changed, ['reportingController: Invalid value: "f": field is immutable'], 'event');
+  const labeled = await api.patch(`${path}/a`, { metadata: { labels: { a: '-' } } });
+  requireCauses(labeled, ['metadata.labels: Invalid value: "-"'], 'labels');
   const core = `/api/v1/namespaces/${space}/events`;
   await api.made(api.patch(`${core}/a`, { count: 2 }));
   const { metadata } = await api.made(api.get(`${core}/a`));
@@ -690,6 +692,22 @@ test('an amount of another type than a scalar is not applied', async () => {
     spec: { hard: { pods: [{}] } },
   });
   assert.match(body.message, /: \.spec\.hard\.pods: expected any scalar, got &{\[map\[\]\]}$/);
+});
+
+test('bytes are a text, also if stringData has them', async () => {
+  const space = await api.namespace();
+  const metadata = { name: 'a' };
+  for (const [plural, object, field] of [
+    ['configmaps', { binaryData: { a: true } }, 'ConfigMap.binaryData'],
+    ['secrets', { data: { a: true }, stringData: { a: 'b' } }, 'Secret.data'],
+  ] as const) {
+    const { body } = await api.post(`/api/v1/namespaces/${space}/${plural}`, {
+      metadata,
+      ...object,
+    });
+    const why = `cannot unmarshal bool into Go struct field ${field} of type []uint8`;
+    assert.ok(body.message.endsWith(why), body.message);
+  }
 });
 
 test('an address outside the ranges of the cluster is refused', async () => {

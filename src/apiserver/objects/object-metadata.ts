@@ -42,7 +42,8 @@ export function validateMetadata(
   return checked.errors;
 }
 
-function checkAttached(checked: CheckedObject, metadata: DeepReadonly<ObjectMeta>): void {
+/** Reports what is wrong with metadata that clients attach to an object: labels, annotations, owners and managers. */
+export function checkAttached(checked: CheckedObject, metadata: DeepReadonly<ObjectMeta>): void {
   checked.requireNonNegative('generation');
   checkLabels(checked, metadata.labels);
   checkAnnotations(checked, metadata.annotations);

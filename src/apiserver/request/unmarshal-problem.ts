@@ -145,6 +145,7 @@ export function conversionProblem(error: FieldError, object: unknown, kind: GoKi
   const { type, plainType, value, decodesItself } = mismatchOf(error, object, kind);
   const problem = textProblem(error, value);
   if (problem !== undefined) return convertedProblem(problem);
+  if (type === QUANTITY) return NOT_A_QUANTITY;
   if (decodesItself) {
     const found = type === 'int32' ? numberOf(value) : goTypeOf(value);
     return `json: cannot unmarshal ${found} into Go value of type ${type}`;

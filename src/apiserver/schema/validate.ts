@@ -1,7 +1,7 @@
 import { equalJson } from '../../api/equal.ts';
 import { Correlation } from '../../cel/correlation.ts';
 import type { FieldError } from '../../api/field-error.ts';
-import { fieldError, MAX_FIELD_ERRORS } from '../../api/field-error.ts';
+import { fieldError, MAX_FIELD_ERRORS, Verbatim } from '../../api/field-error.ts';
 import { checkedFormat } from '../../api/formats.ts';
 import { goJson } from '../../util/go-format.ts';
 import { goQuote } from '../../util/go-quote.ts';
@@ -146,7 +146,9 @@ function typeError(
     types.length === 0 || types.includes(type) || (type === 'integer' && types.includes('number'));
   if (fits && types.length > 0) return undefined;
   if (format !== undefined && type !== 'string' && type !== 'array') {
-    return invalidType(path, format, actual);
+    // A boolean has no format, and is no empty text.
+    const shown = actual === '' ? new Verbatim('""') : actual;
+    return { ...invalidType(path, format, actual), badValue: shown };
   }
   return fits ? undefined : invalidType(path, types.join(','), type);
 }

@@ -1,6 +1,6 @@
 import { textFromBase64, toBase64 } from '../../../util/bytes.ts';
 import { typedText } from '../../../api/field-error.ts';
-import { objectIn, setDefault, textIn } from '../../../util/json-value.ts';
+import { objectIn, own, setDefault, textIn } from '../../../util/json-value.ts';
 import { isRecord } from '../../../util/values.ts';
 import type { Secret } from '../../../api/builtin.ts';
 import { goTypeOf, inspectJson } from '../../json/go-json.ts';
@@ -41,11 +41,12 @@ function applySecretDefaults(secret: ApiObject): void {
   setDefault(secret, 'type', 'Opaque');
   const plain = objectIn(secret, 'stringData');
   if (!plain) return;
-  const encoded = Object.entries(plain).map(([key, value]) => [
-    key,
-    typeof value === 'string' ? toBase64(value) : value,
-  ]);
-  secret['data'] = { ...objectIn(secret, 'data'), ...Object.fromEntries(encoded) };
+  const data = objectIn(secret, 'data') ?? {};
+  const encoded = Object.entries(plain)
+    // A value of another type is left to validation.
+    .filter(([key]) => ['string', 'undefined'].includes(typeof (own(data, key) ?? '')))
+    .map(([key, value]) => [key, typeof value === 'string' ? toBase64(value) : value]);
+  secret['data'] = { ...data, ...Object.fromEntries(encoded) };
   delete secret['stringData'];
 }
 

@@ -3,6 +3,7 @@ import { equalJson } from '../../../api/equal.ts';
 import { namePrefixProblems } from '../../../api/object-names.ts';
 import { CheckedObject } from '../../objects/checked-object.ts';
 import { validateFinalizers, validateKubeFinalizers } from '../../objects/finalizers.ts';
+import { checkAttached } from '../../objects/object-metadata.ts';
 import { fieldsAt } from '../../objects/field-path.ts';
 import type { StoredObject } from '../../objects/resource-definition.ts';
 import { EVENT_COLUMNS, REFERENCE_FIELDS, validateEvent } from '../core/event.ts';
@@ -46,6 +47,7 @@ export const EVENTS_EVENT: BuiltinKind = {
       }
       metadata.requireFormat('name', 'dns1123Subdomain');
     }
+    checkAttached(event.in('metadata'), stored.metadata);
     validateFinalizers(event.in('metadata'), stored.metadata.finalizers);
     const own = { group: 'events.k8s.io', kind: 'Event' };
     for (const error of validateKubeFinalizers(stored.metadata, own)) event.errors.push(error);
