@@ -96,10 +96,13 @@ describe('a dry-run client', () => {
       path: '/api/v1/namespaces',
       body: { metadata: { name: 'x' } },
     });
+    const path = '/api/v1/namespaces?fieldValidation=Strict';
+    await dry.raw({ method: 'POST', path, body: { metadata: { name: 'y' } } });
+    assert.equal(requests.at(-1)?.path, `${path}&dryRun=All`);
     for (const { method, path, body } of requests) {
       const said = path.includes('dryRun=All') || String(body).includes('"dryRun":["All"]');
       assert.ok(said, `${method} ${path}`);
     }
-    assert.equal(requests.length, 5);
+    assert.equal(requests.length, 6);
   });
 });

@@ -1,6 +1,8 @@
 import assert from 'node:assert/strict';
 import { test } from 'node:test';
+import { ApiError } from '../../../src/api/api-error.ts';
 import { HttpClient } from '../../../src/client/http-client.ts';
+import { logMissingPermissions } from '../../../src/client/missing-permissions.ts';
 import { PODS } from '../../../src/api/builtin.ts';
 import { COUNTS } from '../../../src/api/generated/count.ts';
 import { FakeClock } from '../../../src/util/fake-clock.ts';
@@ -76,4 +78,21 @@ test('leaves lists and watches to the caches, which log them', async () => {
   await assert.rejects(client.list(PODS));
   await assert.rejects(client.watch(PODS));
   assert.deepEqual(logged(), []);
+});
+
+test('logs each user separately', async () => {
+  const { log, lines } = recordingLogger();
+  const clock = new FakeClock();
+  const report = logMissingPermissions(log, clock);
+  for (let attempt = 0; attempt < 2; attempt++) {
+    for (const user of ['jane', 'john']) {
+      const message = `pods "a" is forbidden: User "${user}" cannot get resource "pods" in API group "" in the namespace "b"`;
+      report(new ApiError({ kind: 'forbidden', message }));
+    }
+    await clock.advance(10_000);
+  }
+  assert.deepEqual(
+    lines.map(({ fields }) => fields['user']),
+    ['jane', 'john'],
+  );
 });

@@ -4,6 +4,8 @@ import { test } from 'node:test';
 import type { TestContext } from 'node:test';
 import type { Resource } from '../../../src/api/resource.ts';
 import { connectCluster } from '../../../src/client/cluster-connection.ts';
+import { ClientRequestLog } from '../../../src/client/request-log.ts';
+import { emptyBody } from '../../../src/util/http.ts';
 import type { CredentialSource } from '../../../src/client/kube-config/cluster-config.ts';
 import type { LogLine } from '../../support/recording-logger.ts';
 import { recordingLogger } from '../../support/recording-logger.ts';
@@ -176,4 +178,13 @@ test('masks credentials, Secrets and variables in logs and errors, at any verbos
       if (verbosity >= 8) assert.match(shown, /<masked>/);
     }
   }
+});
+
+test('masks the query of a redirect', () => {
+  const { log, lines } = recordingLogger([], 7);
+  const call = { verb: 'GET', url: 'https://test/api', path: '/api' };
+  const headers = { location: 'https://login.example.com/x?token=canary#canary' };
+  new ClientRequestLog(log).response(call, { status: 302, headers, body: emptyBody() }, 1);
+  assert.doesNotMatch(textOf(lines), /canary/);
+  assert.match(textOf(lines), /login\.example\.com/);
 });

@@ -90,6 +90,14 @@ describe('RestMapper', () => {
     assert.equal((await mapper.get(API_VERSION, 'Backup')).plural, 'backups');
   });
 
+  it('requests discovery for a missing kind again after a refresh', async () => {
+    await mapper.get('v1', 'Pod');
+    await assert.rejects(mapper.get(API_VERSION, 'Backup'), NoMatchError);
+    await mapper.refresh();
+    await install('backups', 'Backup');
+    assert.equal((await mapper.get(API_VERSION, 'Backup')).plural, 'backups');
+  });
+
   it('limits the discoveries for missing kinds', async () => {
     await mapper.get('v1', 'Pod');
     for (let n = 0; n < 60; n++) {

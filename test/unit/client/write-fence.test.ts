@@ -102,3 +102,15 @@ test('checks writes of events apart', async () => {
     assert.equal(sent.length - before, mayPass ? 1 : 0, path);
   }
 });
+
+test('keeps the check that a request has itself', async () => {
+  const { sent, handler } = server();
+  const fence = new WriteFence();
+  fence.guardedBy(() => true);
+  const beforeSend = () => {
+    throw new Error('closed meanwhile');
+  };
+  const write = fence.wrap(handler)({ method: 'POST', path: '/api', headers: {}, beforeSend });
+  await assert.rejects(write, /closed meanwhile/);
+  assert.equal(sent.length, 0);
+});

@@ -219,3 +219,21 @@ test('does not follow redirects, and cancels a body that is too long', async (co
   await closed.promise;
   assert.deepEqual(paths, ['/redirect', '/endless']);
 });
+
+test('accepts a body of 1 MiB in several chunks, and none that is a byte longer', async () => {
+  const { context, service } = start();
+  const bodyOf = (...lengths: readonly number[]) =>
+    new Response(
+      new ReadableStream({
+        start: (controller) => {
+          for (const length of lengths) controller.enqueue(new Uint8Array(length));
+          controller.close();
+        },
+      }),
+    );
+  service.answer(bodyOf(1_048_575, 1), bodyOf(1_048_576, 1));
+  const response = await callService(context, 'GET', 'https://service.test/');
+  assert.equal((await response.arrayBuffer()).byteLength, 1_048_576);
+  const error = await failure(callService(context, 'GET', 'https://service.test/'));
+  assert.match(error.message, /more than 1048576 bytes/);
+});

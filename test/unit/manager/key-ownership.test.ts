@@ -47,6 +47,20 @@ test('closing a shard waits for its last sync and starts no new sync', async () 
   await closing;
 });
 
+test('closing a shard waits for a sync, also if the shard was idle before', async () => {
+  const keys = ownership();
+  keys.open(1);
+  keys.check(key);
+  keys.ended({ key });
+  keys.check(key);
+  let isClosed = false;
+  const closing = keys.close(1).then(() => (isClosed = true));
+  await settle();
+  assert.equal(isClosed, false);
+  keys.ended({ key });
+  await closing;
+});
+
 test('a shard can be opened again', async () => {
   const keys = ownership();
   keys.open(1);

@@ -42,7 +42,8 @@ describe('the predicates', () => {
   }
 
   it('labelsChanged compares values, and treats absent labels as an empty set', () => {
-    const { labelsChanged } = predicates;
+    const { labelsChanged, annotationsChanged } = predicates;
+    assert.equal(accepts(annotationsChanged, changed({ annotations: {} })), false);
     assert.equal(accepts(labelsChanged, changed({ labels: {} })), false);
     assert.equal(accepts(labelsChanged, changed({ labels: { app: 'api' } }), LABELLED), true);
     assert.equal(accepts(labelsChanged, changed({ labels: { app: 'web' } }), LABELLED), false);

@@ -128,6 +128,39 @@ describe('DelegatedAccess', () => {
     assert.equal(statusOf(await from('10.0.0.2', 'one-more')), 401, 'its places are free again');
   });
 
+  it('keeps places for the renewed token of an address that had access, and none for others', async () => {
+    const { clock, server, access, stop } = newFixture();
+    const request = { method: 'GET', path: '/metrics', signal: stop.signal };
+    const from = (address: string, token: string) =>
+      access.authorize({ ...request, address, authorization: `Bearer ${token}` });
+    assert.equal(statusOf(await from('10.0.0.1', 'prometheus-token')), 200);
+    server.faults.delayNext({ resource: 'tokenreviews' }, 1000, { times: 16 });
+    const flood = Array.from({ length: 16 }, (_, i) => from(`10.0.1.${i % 4}`, `made-up-${i}`));
+    await settle();
+    assert.equal(statusOf(await from('10.0.0.2', 'jane-token')), 503);
+    assert.equal(statusOf(await from('10.0.0.1', 'jane-token')), 403);
+    await clock.advance(1000);
+    await Promise.all(flood);
+  });
+
+  it('asks for the user with the uid, groups and extra fields of its token', async () => {
+    const { clock, lines } = newFixture();
+    const user = { username: 'jane', uid: '7', groups: ['people'], extra: { team: ['a'] } };
+    const specs: unknown[] = [];
+    const raw = async ({ body }: { readonly body?: unknown }) => {
+      const { kind, spec } = body as { readonly kind: string; readonly spec: object };
+      if (kind === 'TokenReview') return { status: { authenticated: true, user } };
+      specs.push(spec);
+      return { status: { allowed: true } };
+    };
+    const access = new DelegatedAccess({ client: { raw }, clock, log: recordingLogger(lines).log });
+    const { signal } = new AbortController();
+    await access.authorize({ method: 'GET', path: '/metrics', authorization: 'Bearer x', signal });
+    const { username, ...rest } = user;
+    const nonResourceAttributes = { verb: 'get', path: '/metrics' };
+    assert.deepEqual(specs, [{ user: username, ...rest, nonResourceAttributes }]);
+  });
+
   it('retries temporary failures, and denies the request if they persist', async () => {
     const { clock, server, authorize, reviews } = newFixture();
     server.faults.failNext(isTokenReview, 503, { times: 2 });

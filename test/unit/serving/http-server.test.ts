@@ -97,6 +97,25 @@ describe('HttpServer', () => {
     });
   });
 
+  it('ends if it is stopped before it listens', async () => {
+    const options = { name: 'probes', bindAddress: '127.0.0.1:0', routes: {} };
+    await new HttpServer({ log: silentLogger }, options).run(AbortSignal.abort());
+  });
+
+  it('compares the content type of a call without its case and parameters', async () => {
+    const respond = async () => ({ status: 200, contentType: 'text/plain', body: 'ok' });
+    const calls = new Map([['/call', { maxBytes: 10, respond }]]);
+    await serving({ calls }, async (get) => {
+      for (const [type, status] of [
+        ['Application/JSON; charset=utf-8', 200],
+        ['application/jsonp', 415],
+      ] as const) {
+        const init = { method: 'POST', body: '{}', headers: { 'content-type': type } };
+        assert.equal((await get('/call', init))[0], status);
+      }
+    });
+  });
+
   it('shows the detail of a check only with ?verbose', async () => {
     const detail = () => ['pods: watching for 3s'];
     const fine = { name: 'fine', check: () => undefined, detail };

@@ -225,6 +225,16 @@ describe('applyManifests', () => {
       await clock.advance(1000);
       await applying;
       assert.deepEqual(patched(), ['A', 'B', 'C', 'D']);
+      await apply(maps('a', 'b'));
+      requests.length = 0;
+      const unchanged = apply(
+        maps('a', 'b', 'C'),
+        {},
+        delayed((name) => (name === 'b' ? 100 : 0)),
+      );
+      await clock.advance(1000);
+      await unchanged;
+      assert.deepEqual(patched(), ['a', 'C', 'b']);
     });
 
     test('applies an object that occurs twice in order', async () => {
@@ -356,6 +366,23 @@ describe('applyManifests', () => {
       await clock.advance(4900);
       assert.ok(!requests.some((request) => request.includes('/counts/')));
       await clock.advance(2000);
+      assert.deepEqual(summaries(await applying).at(1), 'Count/c created');
+    });
+
+    test('waits for discovery only if it may not read the definition, and for served versions', async () => {
+      const denied = behind((handler) => async (request) => {
+        const isCrd = request.method === 'GET' && request.path.includes('/customresourcedefinit');
+        return isCrd
+          ? answer(403, '{"kind":"Status","code":403,"reason":"Forbidden"}', 'application/json')
+          : handler(request);
+      });
+      const crd = countCrd();
+      const [version] = crd.spec.versions;
+      const unserved = { ...version, name: 'v9', served: false, storage: false };
+      const versions = [...crd.spec.versions, unserved];
+      const definition = JSON.stringify({ ...crd, spec: { ...crd.spec, versions } });
+      const applying = apply([definition, count()], {}, denied);
+      await clock.advance(1000);
       assert.deepEqual(summaries(await applying).at(1), 'Count/c created');
     });
 

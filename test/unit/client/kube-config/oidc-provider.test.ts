@@ -119,6 +119,25 @@ test('continues with the new tokens if they cannot be stored', async (t) => {
   assert.doesNotMatch(JSON.stringify(lines), /refresh-\d|eyJ/);
 });
 
+test('keeps its refresh token if the provider returns none', async (t) => {
+  const { nowS, server, token, stored } = await provided(t, {
+    'id-token': expired,
+    'refresh-token': 'refresh-0',
+  });
+  const renewed = jwt(nowS + 3600, '1');
+  server.answer = { id_token: renewed, refresh_token: '' };
+  assert.equal(await token(), renewed);
+  assert.deepEqual(await stored(), [renewed, 'refresh-0']);
+});
+
+test('follows ten redirects of the discovery', async (t) => {
+  const tokens = { 'refresh-token': 'refresh-0', 'idp-issuer-url': '$URL/old' };
+  const { server, token } = await provided(t, tokens);
+  server.redirect = '/old/.well-known/openid-configuration';
+  await assert.rejects(token, /redirected too often/);
+  assert.equal(server.requests.length, 11);
+});
+
 test('sends no request without a token, and no token or secret is in the error', async (t) => {
   const cases: [tokens: Record<string, string>, answer: object | undefined, message: RegExp][] = [
     [{ 'id-token': expired }, undefined, /has expired, and there is no refresh-token/],

@@ -343,6 +343,15 @@ test('opens new connections for rotated certificates; old ones close with their 
   await eventually('the old one is closed', () => server.sessions.size === 1);
 });
 
+test('reports that a certificate was rejected', async (t) => {
+  const { url } = await serveHttp2(t, () => undefined);
+  const { ca } = await serveHttp2(t, () => undefined);
+  let rejected = 0;
+  const pool = connectTo(t, { url, ca }, { onTlsRejected: () => rejected++ });
+  await failure(pool.send({ method: 'GET', path: '/', headers: {} }));
+  assert.equal(rejected, 1);
+});
+
 test('uses HTTP/1.1 if the engine cannot start a session', async (t) => {
   const server = await serveHttp2(t, () => undefined);
   const pool = connectTo(t, server, {
