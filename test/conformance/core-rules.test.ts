@@ -571,8 +571,10 @@ test('the names in errors of events.k8s.io are those of the group', async () => 
   const removal = { preconditions: { resourceVersion: '1' } };
   const removed = await api.delete(`${path}/a`, removal);
   assert.match(removed.body.message, /^Operation cannot be fulfilled on Event "a"/);
-  await api.made(api.post(core, { metadata: { name: 'b' }, involvedObject: { namespace: space } }));
-  assert.equal((await api.made(api.get(`${path}/b`))).reportingController, undefined);
+  const other = { metadata: { name: 'b' }, involvedObject: { namespace: space }, series: {} };
+  await api.made(api.post(core, other));
+  const { series, reportingController } = await api.made(api.get(`${path}/b`));
+  assert.deepEqual([series.count, reportingController], [0, undefined]);
 });
 
 test('no manager owns the fields of a ServiceAccount with a Secret without a name', async () => {

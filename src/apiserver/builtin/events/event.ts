@@ -99,12 +99,16 @@ function toStored<T extends StoredObject>(event: T): T {
 function fromStored(event: StoredObject): StoredObject {
   const back = RENAMED.map(([own, stored]) => [stored, own] as const);
   const converted = renamed(event, 'events.k8s.io/v1', back);
-  // Go always writes these in the stored kind only.
+  // Go always writes the count in this kind only, and these texts in the stored kind only.
+  const series = objectIn(event, 'series');
   const isOmitted = ([name, value]: readonly [string, unknown]) =>
     value === '' && name.startsWith('reporting');
-  return Object.fromEntries(
-    Object.entries(converted).filter((field) => !isOmitted(field)),
-  ) as unknown as StoredObject;
+  return {
+    ...(Object.fromEntries(
+      Object.entries(converted).filter((field) => !isOmitted(field)),
+    ) as unknown as StoredObject),
+    ...(series && { series: { count: 0, ...series } }),
+  };
 }
 
 function renamed<T extends StoredObject>(
