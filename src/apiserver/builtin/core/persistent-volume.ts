@@ -1,5 +1,5 @@
+import { unifiedDiff } from '../../../util/unified-diff.ts';
 import { utf8Length } from '../../../util/bytes.ts';
-import type { JsonObject } from '../../../util/json-value.ts';
 import { isSet, objectIn, textIn } from '../../../util/json-value.ts';
 import { isRecord } from '../../../util/values.ts';
 import { timestamp } from '../../../api/conditions.ts';
@@ -16,6 +16,7 @@ import {
   accessModes,
   volumePhase,
 } from './volume-columns.ts';
+import { volumeSourceText } from './volume-source-text.ts';
 import { validateNodeSelector } from '../pods/pod-placement.ts';
 import {
   COMMON_SOURCES,
@@ -253,18 +254,14 @@ function isSameOrStable(is: unknown, was: unknown): boolean {
 function validateVolumeUpdate(next: CheckedObject, previous: StoredObject): void {
   const spec = next.in('spec');
   const before = objectIn(previous, 'spec') ?? {};
-  const sourcesOf = (value: Readonly<JsonObject>) => {
-    const sources = VOLUME_SOURCES.map((field) => {
-      const source = objectIn(value, field);
-      // A Secret for expansion may be added.
-      const isAdded = field === 'csi' && !isSet(objectIn(before, 'csi'), EXPANSION);
-      return [field, isAdded && source ? { ...source, [EXPANSION]: undefined } : source];
-    });
-    return Object.fromEntries(sources.filter(([, source]) => source !== undefined));
-  };
-  if (!equalJson(sourcesOf(spec.value), sourcesOf(before))) {
+  const csi = objectIn(spec.value, 'csi');
+  // A Secret for expansion may be added.
+  const isAdded = csi && isSet(before, 'csi') && !isSet(objectIn(before, 'csi'), EXPANSION);
+  const after = isAdded ? { ...spec.value, csi: { ...csi, [EXPANSION]: undefined } } : spec.value;
+  const [text, former] = [volumeSourceText(after), volumeSourceText(before)];
+  if (text !== former) {
     const why = 'spec.persistentvolumesource is immutable after creation';
-    spec.forbidden('persistentvolumesource', why);
+    spec.forbidden('persistentvolumesource', `${why}\n${unifiedDiff(former, text)}`);
   }
   if (!equalJson(spec.value['volumeMode'], before['volumeMode'])) {
     next.invalid('volumeMode', 'field is immutable', spec.value['volumeMode'] ?? null);
