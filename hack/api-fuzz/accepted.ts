@@ -59,7 +59,6 @@ const ACCEPTED: readonly (readonly [pattern: RegExp, reason: string])[] = [
   [/ownerReferences":\[null\]/, 'zero values of owners in a template'],
   // Texts of messages.
   [/^## \S+ events .*\*core\.Event/s, 'names of the kind that is stored'],
-  [/persistentvolumesource is immutable after creation/, 'upstream adds a diff of Go structs'],
   [/Syntax error: /, 'the parser of CEL expects other tokens'],
   [
     /\\"(?:Type|Spec|Strategy|Containers|Name|Volumes)\\":|Invalid value: (?:null|OBJECT|\{\}): `selector`/,

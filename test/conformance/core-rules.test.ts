@@ -451,6 +451,14 @@ test('the capacity and the source of a PersistentVolume are validated', async ()
       },
     }),
   );
+  const azureDisk = { diskName: 'a', diskURI: 'https://b' };
+  const disk = await api.made(
+    api.post(`${path}?dryRun=All`, {
+      metadata: { name: 'refused' },
+      spec: { capacity: mib, accessModes: ['ReadWriteOnce'], azureDisk },
+    }),
+  );
+  assert.equal(disk.spec.azureDisk.readOnly, false);
   const annotation = 'volume.beta.kubernetes.io/mount-options';
   await refuses(
     path,
@@ -466,6 +474,15 @@ test('the capacity and the source of a PersistentVolume are validated', async ()
     spec: { capacity: mib, accessModes: ['ReadWriteOnce'], hostPath: { path: '/a' } },
   };
   const made = await api.made(api.post(path, volume));
+  const moved = await api.patch(`${path}/core-rules?dryRun=All`, {
+    spec: { hostPath: null, nfs: { server: 'a', path: '/b' } },
+  });
+  assert.ok(
+    moved.body.message.endsWith(
+      'spec.persistentvolumesource is immutable after creation\n@@ -1,12 +1,13 @@\n {\n  "GCEPersistentDisk": null,\n  "AWSElasticBlockStore": null,\n- "HostPath": {\n-  "Path": "/a",\n-  "Type": ""\n+ "HostPath": null,\n+ "Glusterfs": null,\n+ "NFS": {\n+  "Server": "a",\n+  "Path": "/b",\n+  "ReadOnly": false\n  },\n- "Glusterfs": null,\n- "NFS": null,\n  "RBD": null,\n  "ISCSI": null,\n  "Cinder": null,\n',
+    ),
+    moved.body.message,
+  );
   const put = async (status: Json) => {
     const reply = api.put(`${path}/core-rules/status`, { ...volume, status });
     return (await api.made(reply)).status.lastPhaseTransitionTime;

@@ -73,6 +73,8 @@ function withZero(
   copies: Copies,
 ): JsonSchema {
   const copied = typeof field.type === 'string' ? schema : inside(schema, field, place, copies);
+  // Behind a pointer, Go sets also a default that is a zero value.
+  if (field.pointer && (copied.zero ?? null) !== null) return { ...copied, default: copied.zero };
   if (field.optional || copied.default !== undefined) return copied;
   const isLeftOut = required && place === 'spec';
   if (field.pointer || field.label !== 'single') return isLeftOut ? copied : { ...copied, ...NULL };
