@@ -574,6 +574,20 @@ describe('A Deployment', () => {
     assert.deepEqual(await images(), ['nginx:2', 'nginx:2', 'nginx:2']);
   });
 
+  it('is available while at most maxUnavailable Pods are not', async () => {
+    await create({ replicas: 4, strategy: { rollingUpdate: { maxSurge: 0, maxUnavailable: 1 } } });
+    await settle();
+    const [first, second] = await bench.pods();
+    for (const [pod, expected] of [
+      [first, 'True'],
+      [second, 'False'],
+    ] as const) {
+      await bench.setStatus(pod!, { conditions: [{ type: 'Ready', status: 'False' }] });
+      await bench.clock.advance(100);
+      assert.equal((await condition('Available'))?.status, expected);
+    }
+  });
+
   it('reports an exceeded progress deadline until there is progress', async () => {
     await create({ progressDeadlineSeconds: 30 });
     await bench.clock.advance(29_000);

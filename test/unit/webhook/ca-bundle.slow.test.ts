@@ -1,5 +1,5 @@
 import assert from 'node:assert/strict';
-import { afterEach, beforeEach, describe, it } from 'node:test';
+import { afterEach, beforeEach, describe, it, test } from 'node:test';
 import {
   CLUSTER_ROLE_BINDINGS,
   CLUSTER_ROLES,
@@ -11,9 +11,12 @@ import {
 } from '../../../src/api/builtin.ts';
 import type { CustomResourceDefinition } from '../../../src/api/builtin.ts';
 import type { Draft } from '../../../src/api/object.ts';
+import { ApiServer } from '../../../src/apiserver/api-server.ts';
+import { HttpClient } from '../../../src/client/http-client.ts';
 import { untilAborted } from '../../../src/util/abort.ts';
+import { FakeClock } from '../../../src/util/fake-clock.ts';
 import type { HttpHandler } from '../../../src/util/http.ts';
-import { caBundleRules } from '../../../src/webhook/ca-bundle.ts';
+import { CaBundleKeeper, caBundleRules } from '../../../src/webhook/ca-bundle.ts';
 import { certificateRules } from '../../../src/webhook/certificates.ts';
 import { countCrd } from '../../support/test-cluster.ts';
 import {
@@ -353,3 +356,37 @@ function conversion(): NonNullable<Draft<CustomResourceDefinition>['spec']['conv
     webhook: { clientConfig: { service }, conversionReviewVersions: ['v1'] },
   };
 }
+
+test('a keeper listens to changes of the bundle until it stops', async () => {
+  const listeners = new Set<() => void>();
+  const confirmed: string[] = [];
+  const certificate = {
+    dnsNames: ['webhook.default.svc'],
+    bundle: { pem: 'a', authorities: [] },
+    assertCurrent: () => Promise.resolve(),
+    confirm: ({ pem }: { readonly pem: string }) => void confirmed.push(pem),
+    onChange: (listener: () => void) => {
+      listeners.add(listener);
+      return () => listeners.delete(listener);
+    },
+  };
+  const clock = new FakeClock();
+  const { handler } = new ApiServer({ clock });
+  const client = new HttpClient({ handler, server: 'https://test', clock });
+  const stop = new AbortController();
+  const targets = { validatingWebhookConfigurations: ['none'] };
+  const running = new CaBundleKeeper({ client, clock, certificate }, targets).run(stop.signal);
+  await clock.advance(1000);
+  assert.deepEqual([listeners.size, new Set(confirmed)], [1, new Set(['a'])]);
+  const { length } = confirmed;
+  for (const listener of listeners) listener();
+  assert.equal(confirmed.length, length, 'the bundle is the same');
+  certificate.bundle.pem = 'b';
+  for (const listener of listeners) listener();
+  await clock.advance(1000);
+  assert.equal(confirmed.at(-1), 'b');
+  stop.abort();
+  await clock.advance(1000);
+  await running;
+  assert.equal(listeners.size, 0);
+});

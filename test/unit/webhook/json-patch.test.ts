@@ -76,6 +76,12 @@ test('long lists are compared in bounded time', () => {
   const after = before.map((at) => at + 1);
   const operations = jsonPatchOf(before, after);
   assert.deepEqual(jsonPatch(before, operations), after);
+  // One more pair of elements, and they are compared by their places.
+  const shifted = (length: number) => {
+    const list = Array.from({ length }, (_, at) => at);
+    return jsonPatchOf(list, [-1, ...list.slice(0, -1).toSpliced(1, 0, -2), -3]).length;
+  };
+  assert.ok(shifted(480) < 5 && shifted(520) > 500);
 });
 
 test('a patch with too many operations replaces the changed members of the object', () => {

@@ -641,3 +641,15 @@ describe('conversion', () => {
     assert.equal((await send('/other', convert('v1', []))).status, 404);
   });
 });
+
+test('refused requests to other paths are logged without their path', () => {
+  const { log, lines } = recordingLogger([], 4);
+  const webhooks = new Webhooks();
+  const reviewer = new Reviewer(webhooks.entries(), { clock: new FakeClock(), log });
+  reviewer.refused({ path: '/hostile', status: 404, reason: '404 not found', address: '10.0.0.1' });
+  reviewer.flush();
+  assert.deepEqual(
+    lines.map(({ fields }) => fields['webhook']),
+    ['unknown'],
+  );
+});

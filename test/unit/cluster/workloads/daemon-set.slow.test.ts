@@ -50,6 +50,29 @@ describe('A DaemonSet', () => {
   };
   const status = async () => (await bench.get(DAEMON_SETS, 'agent')).status!;
 
+  it('keeps what its Pods prefer, and a Pod with the number of the template', async () => {
+    const preference = { matchExpressions: [{ key: 'disk', operator: 'Exists' }] };
+    const preferred = [{ weight: 1, preference }];
+    const nodeAffinity = { preferredDuringSchedulingIgnoredDuringExecution: preferred };
+    const template = image('a');
+    await create({
+      template: { ...template, spec: { ...template.spec, affinity: { nodeAffinity } } },
+      updateStrategy: { type: 'RollingUpdate', rollingUpdate: { maxUnavailable: 3 } },
+    });
+    await runPods();
+    const [pod] = await pods();
+    assert.deepEqual(
+      pod?.spec?.affinity?.nodeAffinity?.preferredDuringSchedulingIgnoredDuringExecution,
+      preferred,
+    );
+    // The server counts the templates in an annotation.
+    const labels = { 'pod-template-generation': '2' };
+    await bench.merge(PODS, pod.metadata.name, { metadata: { labels } });
+    await update({ template: image('b') });
+    for (let round = 0; round < 4; round++) await runPods();
+    assert.deepEqual(await placed(), ['node-1 a', 'node-2 b', 'node-3 b']);
+  });
+
   it('runs a Pod on each node, also on new and unschedulable ones', async () => {
     await bench.merge(NODES, 'node-2', { spec: { unschedulable: true } });
     await create();

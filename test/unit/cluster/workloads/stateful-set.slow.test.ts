@@ -45,6 +45,25 @@ describe('A StatefulSet', () => {
       .toSorted((a, b) => a.revision - b.revision)
       .map(({ metadata, revision }) => [metadata.name, revision]);
 
+  it('creates no Pod while its claim is being deleted, and copies annotations to its revisions', async () => {
+    const spec = { accessModes: ['ReadWriteOnce'], resources: { requests: { storage: '1Gi' } } };
+    const metadata = { finalizers: ['example.com/hold'] };
+    const claim = await bench.create(PERSISTENT_VOLUME_CLAIMS, 'data-db-0', { metadata, spec });
+    await bench.client.delete(PERSISTENT_VOLUME_CLAIMS, claim.metadata);
+    await create(1, { volumeClaimTemplates: [{ metadata: { name: 'data' }, spec }] });
+    await bench.merge(STATEFUL_SETS, 'db', { metadata: { annotations: { team: 'a' } } });
+    await update({ template: image('b') });
+    await bench.pass(5000);
+    assert.deepEqual(await names(), []);
+    const [, revision] = (await bench.list(CONTROLLER_REVISIONS)).toSorted(
+      (a, b) => a.revision - b.revision,
+    );
+    assert.deepEqual(revision?.metadata.annotations, { team: 'a' });
+    await bench.merge(PERSISTENT_VOLUME_CLAIMS, 'data-db-0', { metadata: { finalizers: null } });
+    await bench.pass(60_000);
+    assert.deepEqual(await names(), ['db-0']);
+  });
+
   it('creates Pods in order, each when the one before is ready', async () => {
     await create(3);
     await bench.pass(1000);
