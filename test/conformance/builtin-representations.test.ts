@@ -118,9 +118,59 @@ test('a HorizontalPodAutoscaler is the same object in both of its versions', asy
   await api.made(api.patch(`${path('v2')}/hpa`, { spec: { metrics } }));
   const old = (await api.get(`${path('v1')}/hpa`)).body;
   assert.equal(old.spec.targetCPUUtilizationPercentage, 50);
-  assert.match(old.metadata.annotations['autoscaling.alpha.kubernetes.io/metrics'], /memory/);
+  assert.deepEqual(old.metadata.annotations, {
+    'autoscaling.alpha.kubernetes.io/metrics':
+      '[{"type":"Resource","resource":{"name":"memory","targetAverageUtilization":70}}]',
+  });
   await api.made(api.patch(`${path('v1')}/hpa`, { spec: { maxReplicas: 5 } }));
   assert.deepEqual((await api.get(`${path('v2')}/hpa`)).body.spec.metrics, metrics);
+});
+
+test('a HorizontalPodAutoscaler of v1 has what only v2 knows in annotations', async () => {
+  const path = (version: string) =>
+    `/apis/autoscaling/${version}/namespaces/${space}/horizontalpodautoscalers`;
+  const target = { type: 'AverageValue', averageValue: '1' };
+  const metric = { name: 'm', selector: { matchLabels: { a: 'b' } } };
+  const described = { kind: 'A', name: 'b', apiVersion: 'v1' };
+  const value = { type: 'Value', value: '5' };
+  const metrics = [
+    { type: 'Pods', pods: { metric, target } },
+    {
+      type: 'Object',
+      object: { describedObject: described, metric: { name: 'm' }, target: value },
+    },
+    { type: 'External', external: { metric: { name: 'm' }, target: value } },
+  ];
+  const policies = [{ type: 'Pods', value: 1, periodSeconds: 5 }];
+  await api.made(
+    api.post(path('v2'), {
+      metadata: { name: 'annotated' },
+      spec: {
+        scaleTargetRef: { apiVersion: 'apps/v1', kind: 'Deployment', name: 'x' },
+        maxReplicas: 3,
+        metrics,
+        behavior: { scaleUp: { policies } },
+      },
+    }),
+  );
+  const { annotations } = (await api.get(`${path('v1')}/annotated`)).body.metadata;
+  const of = (name: string) => JSON.parse(annotations[`autoscaling.alpha.kubernetes.io/${name}`]);
+  const { selector } = metric;
+  assert.deepEqual(of('metrics'), [
+    { type: 'Pods', pods: { metricName: 'm', targetAverageValue: '1', selector } },
+    { type: 'Object', object: { target: described, metricName: 'm', targetValue: '5' } },
+    { type: 'External', external: { metricName: 'm', targetValue: '5' } },
+  ]);
+  assert.deepEqual(of('behavior').ScaleUp, {
+    StabilizationWindowSeconds: 0,
+    SelectPolicy: 'Max',
+    Policies: [{ Type: 'Pods', Value: 1, PeriodSeconds: 5 }],
+    Tolerance: null,
+  });
+  await api.made(api.patch(`${path('v1')}/annotated`, { spec: { maxReplicas: 4 } }));
+  const { spec } = (await api.get(`${path('v2')}/annotated`)).body;
+  assert.deepEqual(spec.metrics, metrics);
+  assert.deepEqual(spec.behavior.scaleUp.policies, policies);
 });
 
 test(

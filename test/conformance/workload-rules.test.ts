@@ -454,6 +454,60 @@ test('an autoscaler has policies', async () => {
   ]);
 });
 
+test('an autoscaler of v1 has the rules of the other version', async () => {
+  const path = '/apis/autoscaling/v1/namespaces/default/horizontalpodautoscalers';
+  const metadata = { name: 'old' };
+  await creates(path, (spec) => ({ metadata, spec }), [
+    [
+      { maxReplicas: 3 },
+      'spec.scaleTargetRef.apiVersion Invalid',
+      'spec.scaleTargetRef.kind Required',
+      'spec.scaleTargetRef.name Required',
+    ],
+  ]);
+});
+
+test('the metadata of a PodDisruptionBudget is only validated if its fields are valid', async () => {
+  const path = '/apis/policy/v1/namespaces/default/poddisruptionbudgets';
+  const selector = { matchExpressions: [{ key: 'a' }] };
+  const budget = (spec: Json) => ({ metadata: { name: '' }, spec: { minAvailable: 1, ...spec } });
+  await creates(path, budget, [
+    [{}, 'metadata.name Required'],
+    [{ selector }, 'spec.selector.matchExpressions[0].operator Invalid'],
+  ]);
+});
+
+test('messages show a selector as the struct of Go', async () => {
+  const selector = { matchExpressions: [{ values: ['x'], operator: 'In', key: 'a b' }] };
+  const { body } = await api.post(`${APPS}/deployments?dryRun=All`, {
+    metadata: { name: 'd' },
+    spec: { selector, template: template() },
+  });
+  assert.match(
+    body.message,
+    /\{"matchExpressions":\[\{"key":"a b","operator":"In","values":\["x"\]\}\]\}/,
+  );
+});
+
+test('the volumes of claims precede those of the template', async () => {
+  const claim = { metadata: { name: 'data' }, spec: { accessModes: ['ReadWriteOnce'] } };
+  const volumes = [{ name: 'v' }, { name: 'a b', emptyDir: {} }];
+  const spec = { containers: [{ name: 'c', image: 'i' }], volumes };
+  const set = (fields: Json) => ({
+    metadata: { name: 's' },
+    spec: { selector: { matchLabels: { a: 'b' } }, ...fields },
+  });
+  const fields = {
+    template: { metadata: { labels: { a: 'b' } }, spec },
+    volumeClaimTemplates: [
+      { ...claim, spec: { ...claim.spec, resources: { requests: { storage: '1Gi' } } } },
+    ],
+  };
+  await creates(`${APPS}/statefulsets`, set, [
+    [fields, 'spec.template.spec.volumes[2].name Invalid'],
+  ]);
+});
+
 test('a ReplicationController has Pods that are restarted', async () => {
   const path = '/api/v1/namespaces/default/replicationcontrollers';
   const { metadata, spec } = template({ activeDeadlineSeconds: 5 });

@@ -71,6 +71,9 @@ export interface ResourceDefinition extends ResourceNames {
    */
   readonly prefixFormat?: NameFormat;
 
+  /** True if the metadata of a new object matters only if its other fields are valid. */
+  readonly validatesMetadataLast?: boolean;
+
   /**
    * Which updates check the format of `generateName` again.
    * @default none

@@ -30,7 +30,11 @@ export async function beforeCreate(request: WriteRequest, draft: ApiObject): Pro
   }
   const { clock, uid } = request.backend;
   const { hooks, tracksGeneration, namespaced } = definition;
-  const { nameFormat = 'dns1123Subdomain', prefixFormat } = definition;
+  const {
+    nameFormat = 'dns1123Subdomain',
+    prefixFormat,
+    validatesMetadataLast: isLast,
+  } = definition;
   const own = definition.custom
     ? withDefaults(withoutStatus(draft, definition), definition, 'keepNulls')
     : draft;
@@ -51,7 +55,7 @@ export async function beforeCreate(request: WriteRequest, draft: ApiObject): Pro
     definition,
     object,
     withSchemaErrors(bySchema, [
-      ...ofMetadata,
+      ...(isLast && ofKind.length > 0 ? [] : ofMetadata),
       ...validateKubeFinalizers(object.metadata, definition),
       ...ofKind,
     ]),

@@ -122,10 +122,11 @@ function validateStatefulSet(set: CheckedObject, previous: StoredObject | undefi
     spec.requireFormat('serviceName', 'dns1123Label');
   }
   // The controller adds the volumes of the claims to the Pods, and their names in the DNS.
-  const volumes = claims.map((claim) => {
-    const name = claim.in('metadata').text('name');
-    return { name, persistentVolumeClaim: { claimName: name } };
-  });
+  const names = new Set(claims.map((claim) => claim.in('metadata').text('name')));
+  const volumes = Array.from(names, (name) => ({
+    name,
+    persistentVolumeClaim: { claimName: name },
+  }));
   validateTemplate(complete(spec, volumes), 'StatefulSet');
   const parts = ['readyReplicas', 'currentReplicas', 'updatedReplicas', 'availableReplicas'];
   validateReplicaStatus(set, parts, 'status.readyReplicas');
@@ -151,7 +152,7 @@ function complete(
   const others = objectsIn(podSpec, 'volumes').filter(
     (volume) => !names.has(textIn(volume, 'name')),
   );
-  const volumes = [...others, ...added];
+  const volumes = [...added, ...others];
   const filled = { ...template, spec: { ...rest, volumes } };
   return new CheckedObject({ ...spec, template: filled }, path, errors);
 }

@@ -1,14 +1,33 @@
-import { jsonIfValid, numberIn, objectIn, setDefault, textIn } from '../../../util/json-value.ts';
+import { escapeHtml } from '../../../util/go-format.ts';
+import type { JsonObject } from '../../../util/json-value.ts';
+import {
+  jsonIfValid,
+  numberIn,
+  objectIn,
+  objectsIn,
+  setDefault,
+  textIn,
+} from '../../../util/json-value.ts';
 import { isRecord } from '../../../util/values.ts';
 import type { ApiObject, StoredObject } from '../../objects/resource-definition.ts';
+import { shallowCopy } from '../../objects/resource-definition.ts';
 import { cpuMetric } from './horizontal-pod-autoscaler.ts';
+import {
+  behaviorToV1,
+  behaviorToV2,
+  metricsToV1,
+  metricsToV2,
+  statusesToV1,
+  statusesToV2,
+} from './metrics-v1.ts';
 import type { BuiltinKind } from '../shared/builtin-kind.ts';
 
 export const HORIZONTAL_POD_AUTOSCALER_V1: BuiltinKind = {
   resource: 'autoscaling/v1/horizontalpodautoscalers',
+  requiresByRules: true,
   tracksGeneration: true,
   defaults: { 'spec.minReplicas': 1 },
-  hooks: { applyDefaults: setTarget },
+  hooks: { applyDefaults: convert },
   storedAs: { kind: 'autoscaling/v2/horizontalpodautoscalers', toStored, fromStored },
 };
 
@@ -20,12 +39,18 @@ const ANNOTATIONS = {
   conditions: 'autoscaling.alpha.kubernetes.io/conditions',
 } as const;
 
-/** Without any metric, the target is that of the CPU. */
-function setTarget(autoscaler: ApiObject): void {
+/**
+ * Sets the fields to what upstream's conversion of a request makes of them.
+ * Without any metric, the target is that of the CPU.
+ */
+function convert(autoscaler: ApiObject): void {
   const spec = objectIn(autoscaler, 'spec');
+  if (!spec) return;
   const others = autoscaler.metadata.annotations?.[ANNOTATIONS.metrics];
-  if (!spec || (others !== undefined && listOf(jsonIfValid(others)).length > 0)) return;
-  setDefault(spec, 'targetCPUUtilizationPercentage', 80);
+  if (others === undefined || metricsToV2(jsonIfValid(others)).length === 0) {
+    setDefault(spec, 'targetCPUUtilizationPercentage', 80);
+  }
+  autoscaler.metadata = shallowCopy(fromStored(toStored(autoscaler))).metadata;
 }
 
 type Extra = keyof typeof ANNOTATIONS;
@@ -44,14 +69,14 @@ function toStored<T extends StoredObject>(object: T): T {
     // As upstream, an annotation that is no JSON is ignored.
     return text === undefined ? undefined : jsonIfValid(text);
   };
-  const others = listOf(extra('metrics'));
+  const others = metricsToV2(extra('metrics'));
   const metrics = [...others, ...(typeof cpu === 'number' ? [cpuMetric(cpu)] : [])];
-  const currentCpu = { name: 'cpu', current: { averageUtilization: current, averageValue: '0' } };
-  const currentMetrics = [
-    ...(typeof current === 'number' ? [{ type: 'Resource', resource: currentCpu }] : []),
-    ...listOf(extra('currentMetrics')),
-  ];
-  const behavior = extra('behavior');
+  const currentCpu = { name: 'cpu', current: { averageUtilization: current } };
+  const ofCpu = typeof current === 'number' ? [{ type: 'Resource', resource: currentCpu }] : [];
+  const statuses = extra('currentMetrics');
+  const currentMetrics = Array.isArray(statuses) ? statusesToV2(statuses) : ofCpu;
+  const behavior = behaviorToV2(extra('behavior'));
+  const hasBehavior = isRecord(behavior) && Object.keys(behavior).length > 0;
   const conditions = extra('conditions');
   const { annotations: _annotations, ...metadata } = object.metadata;
   return {
@@ -61,7 +86,7 @@ function toStored<T extends StoredObject>(object: T): T {
     spec: {
       ...spec,
       ...(metrics.length > 0 && { metrics }),
-      ...(behavior !== undefined && { behavior }),
+      ...(hasBehavior && { behavior }),
     },
     ...(object['status'] !== undefined && {
       status: {
@@ -79,22 +104,27 @@ function fromStored(object: StoredObject): StoredObject {
   const { metrics = [], behavior, ...spec } = objectIn(object, 'spec') ?? {};
   const status = objectIn(object, 'status');
   const { currentMetrics = [], conditions, ...shown } = status ?? {};
-  const [cpu, others] = withoutCpu(metrics);
-  const [current, otherCurrent] = withoutCpu(currentMetrics);
-  const annotations: Record<string, string> = { ...object.metadata.annotations };
+  const all = objectsIn({ metrics }, 'metrics');
+  const cpu = all.map(targetOfCpu).find((target) => target !== undefined);
+  const others = all.filter((metric) => targetOfCpu(metric) === undefined);
+  const ofCpu = objectsIn({ currentMetrics }, 'currentMetrics').map(currentOfCpu);
+  const current = ofCpu.findLast((utilization) => utilization !== undefined);
+  const { annotations: known, ...metadata } = object.metadata;
+  const annotations: Record<string, string> = { ...known };
   const add = (field: Extra, value: unknown) => {
     const isEmpty = Array.isArray(value) ? value.length === 0 : value === undefined;
-    if (!isEmpty) annotations[ANNOTATIONS[field]] = JSON.stringify(value);
+    if (!isEmpty) annotations[ANNOTATIONS[field]] = escapeHtml(JSON.stringify(value));
   };
-  add('metrics', others);
-  add('behavior', behavior);
-  add('currentMetrics', otherCurrent);
+  add('metrics', metricsToV1(others));
+  add('behavior', isRecord(behavior) ? behaviorToV1(behavior) : undefined);
+  // As upstream, with that of the CPU, of which v1 has no amount.
+  add('currentMetrics', statusesToV1(currentMetrics));
   add('conditions', conditions);
   return {
     ...object,
     apiVersion: 'autoscaling/v1',
     metadata: {
-      ...object.metadata,
+      ...metadata,
       ...(Object.keys(annotations).length > 0 && { annotations }),
     },
     spec: { ...spec, ...(cpu !== undefined && { targetCPUUtilizationPercentage: cpu }) },
@@ -108,19 +138,16 @@ function fromStored(object: StoredObject): StoredObject {
   };
 }
 
-/** The utilization of the CPU, and the metrics that v1 has no field for. */
-function withoutCpu(metrics: unknown): [utilization: number | undefined, others: unknown[]] {
-  let utilization: number | undefined;
-  const others = listOf(metrics).filter((metric) => {
-    const resource = isRecord(metric) ? objectIn(metric, 'resource') : undefined;
-    if (utilization !== undefined || textIn(resource, 'name') !== 'cpu') return true;
-    const value = objectIn(resource, 'target') ?? objectIn(resource, 'current');
-    utilization = numberIn(value, 'averageUtilization');
-    return utilization === undefined;
-  });
-  return [utilization, others];
+function targetOfCpu(metric: JsonObject): number | undefined {
+  return utilizationOfCpu(metric, 'target');
 }
 
-function listOf(value: unknown): unknown[] {
-  return Array.isArray(value) ? value : [];
+function currentOfCpu(metric: JsonObject): number | undefined {
+  return utilizationOfCpu(metric, 'current');
+}
+
+function utilizationOfCpu(metric: JsonObject, field: string): number | undefined {
+  const resource = objectIn(metric, 'resource');
+  if (textIn(metric, 'type') !== 'Resource' || textIn(resource, 'name') !== 'cpu') return undefined;
+  return numberIn(objectIn(resource, field), 'averageUtilization');
 }

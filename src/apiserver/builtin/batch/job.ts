@@ -16,7 +16,7 @@ import { TEMPLATE_COLUMNS } from '../pods/template-columns.ts';
 import { NO_MATCH, selectorRequirements, textMapIn } from '../pods/template-validation.ts';
 import { inheritLabels, templateLabels } from '../pods/workload.ts';
 import type { BuiltinKind } from '../shared/builtin-kind.ts';
-import { validateLabelSelector } from '../shared/label-selector-validation.ts';
+import { selectorInGo, validateLabelSelector } from '../shared/label-selector-validation.ts';
 
 export const JOB: BuiltinKind = {
   resource: 'batch/jobs',
@@ -146,7 +146,8 @@ function validateGenerated(job: CheckedObject<StoredObject>): void {
     else if (labels[key] !== value) metadata.invalid(field, why, labels);
   }
   if (matchesSelector(spec.in('selector'), wanted)) return;
-  spec.invalid('selector', '`selector` not auto-generated');
+  const shown = selectorInGo(spec.in('selector'));
+  spec.invalid('selector', '`selector` not auto-generated', shown);
 }
 
 /** The feature gate WorkloadWithJob is off by default. */

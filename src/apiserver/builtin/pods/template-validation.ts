@@ -10,7 +10,7 @@ import type { CheckedObject } from '../../objects/checked-object.ts';
 import { validateMetadata } from '../../objects/object-metadata.ts';
 import { validatePodSpec } from './pod-validation.ts';
 import { requireSameProfiles, validatePodAnnotations } from './profile-annotations.ts';
-import { validateLabelSelector } from '../shared/label-selector-validation.ts';
+import { selectorInGo, validateLabelSelector } from '../shared/label-selector-validation.ts';
 
 /** Reports what is wrong with the selector and the template of a workload whose Pods are restarted. */
 export function validateTemplate(
@@ -71,7 +71,7 @@ function validateSelector(selector: CheckedObject, metadata: CheckedObject, kind
   const requirements = selectorRequirements(matchLabels, expressions);
   if (!isValid || !requirements) {
     const detail = kind === 'StatefulSet' ? '' : 'invalid label selector';
-    if (kind !== 'DaemonSet') selector.invalid('', detail, selector.value);
+    if (kind !== 'DaemonSet') selector.invalid('', detail, selectorInGo(selector));
   } else if (!matchesLabels(requirements, labels)) metadata.invalid('labels', NO_MATCH);
   return isValid && requirements !== undefined;
 }

@@ -48,6 +48,7 @@ export interface KindTraits extends Partial<
     | 'statusKeeps'
     | 'tracksGeneration'
     | 'unconditionalUpdate'
+    | 'validatesMetadataLast'
   >
 > {
   readonly hooks?: Omit<ResourceHooks, 'validate' | 'validateInSteps' | 'validateUpdate'>;

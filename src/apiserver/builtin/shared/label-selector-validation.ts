@@ -1,5 +1,6 @@
 import { labelValueProblems, qualifiedNameProblems } from '../../../api/object-names.ts';
-import { typedText } from '../../../api/field-error.ts';
+import { Verbatim, typedText } from '../../../api/field-error.ts';
+import { goJson } from '../../../util/go-format.ts';
 import type { CheckedObject } from '../../objects/checked-object.ts';
 
 /** Reports what is wrong with a label selector, if there is one. */
@@ -11,6 +12,20 @@ export function validateLabelSelector(selector: CheckedObject | undefined): void
     requireSelectorKey(expression, 'key');
     requireLabelValues(expression);
   }
+}
+
+/** A label selector with its fields in the order of Go's struct, as messages show it. */
+export function selectorInGo(selector: CheckedObject): Verbatim {
+  const matchExpressions = selector.items('matchExpressions').map((expression) => {
+    const members = ['key', 'operator', 'values'].filter((field) => expression.has(field));
+    return `{${members.map((field) => `"${field}":${goJson(expression.value[field])}`).join(',')}}`;
+  });
+  const labels = selector.in('matchLabels').value;
+  const members = [
+    ...(Object.keys(labels).length > 0 ? [`"matchLabels":${goJson(labels)}`] : []),
+    ...(matchExpressions.length > 0 ? [`"matchExpressions":[${matchExpressions.join(',')}]`] : []),
+  ];
+  return new Verbatim(`{${members.join(',')}}`);
 }
 
 /** Keys and values of labels, which are reported with the path of the whole. */

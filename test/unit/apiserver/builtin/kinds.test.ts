@@ -205,7 +205,7 @@ test('selector and strategy are validated', () => {
   const selector = { matchLabels: { app: 'web' }, matchExpressions: [expression] };
   assert.deepEqual(problems('Deployment', { spec: { ...workload, selector } }), [
     'spec.selector.matchExpressions[0].operator: Invalid value: "Near": not a valid selector operator',
-    'spec.selector: Invalid value: {"matchExpressions":[{"key":"a","operator":"Near"}],"matchLabels":{"app":"web"}}: invalid label selector',
+    'spec.selector: Invalid value: {"matchLabels":{"app":"web"},"matchExpressions":[{"key":"a","operator":"Near"}]}: invalid label selector',
   ]);
   const strategy = { type: 'Sudden' };
   assert.deepEqual(problems('Deployment', { spec: { ...workload, strategy } }), [
