@@ -465,6 +465,19 @@ test('an autoscaler of v1 has the rules of the other version', async () => {
       'spec.scaleTargetRef.name Required',
     ],
   ]);
+  const scaleTargetRef = { apiVersion: 'apps/v1', kind: 'Deployment', name: 'x' };
+  const status = { currentCPUUtilizationPercentage: 5 };
+  const { body } = await api.post(`${path}?dryRun=All`, {
+    metadata,
+    spec: { maxReplicas: 3, scaleTargetRef },
+    status,
+  });
+  assert.equal(body.metadata.annotations, undefined);
+  // The status of a new object is dropped after its conversion.
+  const { 'f:metadata': owned, 'f:status': none } = body.metadata.managedFields[0].fieldsV1;
+  const annotation = 'f:autoscaling.alpha.kubernetes.io/current-metrics';
+  assert.deepEqual(owned, { 'f:annotations': { '.': {}, [annotation]: {} } });
+  assert.equal(none, undefined);
 });
 
 test('the metadata of a PodDisruptionBudget is only validated if its fields are valid', async () => {

@@ -55,8 +55,8 @@ async function admittedDraft(call: Call, draft: ApiObject, isApplied: boolean): 
     deletionGracePeriodSeconds: _grace,
     ...metadata
   } = draft.metadata;
-  // As upstream, the status of a custom resource is dropped later: its type matters for the managed fields.
-  const isWhole = definition.custom || info.subresource === 'status';
+  // As upstream, the status of these is dropped later: it matters for the managed fields.
+  const isWhole = definition.custom || definition.storedAs || info.subresource === 'status';
   const sent = isWhole ? draft : withoutStatus(draft, definition);
   const nulls = isApplied ? 'keepNulls' : undefined;
   const complete = await defaultsInSteps(call, { ...sent, metadata }, undefined, nulls);

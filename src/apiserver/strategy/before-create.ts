@@ -25,7 +25,7 @@ export async function beforeCreate(request: WriteRequest, draft: ApiObject): Pro
   const { definition } = request;
   const { storedAs } = definition;
   if (storedAs) {
-    const own = toStoredKind(request, storedAs, draft);
+    const own = toStoredKind(request, storedAs, withoutStatus(draft, definition));
     return beforeCreate({ ...request, definition: storedAs.definition }, own);
   }
   const { clock, uid } = request.backend;
