@@ -143,7 +143,6 @@ export class Session {
         .replace(/Key: [^,]*/, 'Key: KEY')
         // Go iterates over maps in random order.
         .replace(/(?<=errors:\n)[^]*/, (lines) => lines.split('\n').sort().join('\n'))
-        .replace(/(previously negative\)).*/s, '$1')
         .replace(
           /((?:record|precondition) \(|resourceVersion\\*"?: ?\\*"|too old resource version: )\d+(?: \(\d+\))?/g,
           '$1VERSION',

@@ -532,3 +532,46 @@ test('a ReplicationController has Pods that are restarted', async () => {
   });
   await creates(path, controller, [[{}, 'spec.template.spec.activeDeadlineSeconds Forbidden']]);
 });
+
+test('a refused change of a Pod shows the lines of upstream that differ', async () => {
+  const path = `${PODS}/shown`;
+  await create(PODS, podOf({}, { name: 'shown' }));
+  const change = async (at: string, spec: Json) => {
+    const { body } = await api.send('PATCH', at, { spec }, { 'content-type': MERGE });
+    return body.details.causes[0].message.replace(/^.*\n/, '');
+  };
+  assert.equal(
+    await change(path, { hostname: 'h' }),
+    `@@ -64,7 +64,7 @@
+   "SELinuxChangePolicy": null
+  },
+  "ImagePullSecrets": null,
+- "Hostname": "",
++ "Hostname": "h",
+  "Subdomain": "",
+  "Affinity": null,
+  "SchedulerName": "default-scheduler",
+`,
+  );
+  const debug = { name: 'd', image: 'i' };
+  const containers = `${path}/ephemeralcontainers`;
+  await api.send(
+    'PATCH',
+    containers,
+    { spec: { ephemeralContainers: [debug] } },
+    { 'content-type': MERGE },
+  );
+  assert.equal(
+    await change(containers, { ephemeralContainers: [{ ...debug, image: 'j' }] }),
+    `@@ -1,6 +1,6 @@
+ {
+  "Name": "d",
+- "Image": "i",
++ "Image": "j",
+  "Command": null,
+  "Args": null,
+  "WorkingDir": "",
+`,
+  );
+  await api.send('DELETE', `${path}?gracePeriodSeconds=0`);
+});

@@ -3,6 +3,7 @@ import { goQuote } from '../../../util/go-quote.ts';
 import type { JsonObject } from '../../../util/json-value.ts';
 import { isSet, objectIn, objectsIn, textIn } from '../../../util/json-value.ts';
 import type { CheckedObject } from '../../objects/checked-object.ts';
+import { structDiff } from './pod-structs.ts';
 import type { StoredObject } from '../../objects/resource-definition.ts';
 import { qosClassOf } from './pod-qos.ts';
 
@@ -15,7 +16,7 @@ export function validateEphemeralUpdate(pod: CheckedObject, previous: StoredObje
     const name = textIn(was, 'name');
     const is = now.get(name);
     if (is && equalJson(is, was)) continue;
-    const end = is ? 'changed\n' : 'removed\n';
+    const end = is ? `changed\n${structDiff('EphemeralContainer', was, is)}` : 'removed\n';
     spec.forbidden(field, `existing ephemeral containers ${goQuote(name)} may not be ${end}`);
   }
 }

@@ -4,6 +4,7 @@ import { isSet, listIn, numberIn, objectIn, objectsIn, textIn } from '../../../u
 import { equalJson } from '../../../api/equal.ts';
 import type { CheckedObject } from '../../objects/checked-object.ts';
 import type { StoredObject } from '../../objects/resource-definition.ts';
+import { structDiff } from './pod-structs.ts';
 
 const MAX_INT32 = 2 ** 31 - 1;
 
@@ -118,13 +119,8 @@ function onlyAdds(term: Readonly<JsonObject>, former: Readonly<JsonObject>): boo
 function validateFixedFields(next: CheckedObject, before: JsonObject): void {
   const fixed = withoutUpdatable(next.value, before);
   if (equalJson(fixed, before)) return;
-  const changed = [...new Set([...Object.keys(fixed), ...Object.keys(before)])]
-    .filter((field) => !equalJson(fixed[field], before[field]))
-    .map((field) => `spec.${field}`);
-  next.forbidden(
-    '',
-    `pod updates may not change fields other than ${UPDATABLE}\nchanged: ${changed.sort().join(', ')}`,
-  );
+  const diff = structDiff('PodSpec', before, fixed);
+  next.forbidden('', `pod updates may not change fields other than ${UPDATABLE}\n${diff}`);
 }
 
 /** The new spec with every field that may change as it was before. */
