@@ -4,9 +4,11 @@ import { PODS } from '../../../src/api/builtin.ts';
 import { objectKey } from '../../../src/api/object-key.ts';
 import type { KubernetesObject } from '../../../src/api/object.ts';
 import { attentionOf } from '../../../src/serving/attention.ts';
+import { keysReport } from '../../../src/serving/key-list.ts';
 import type {
   ControllerView,
   KeyHistoryView,
+  QueuePagesDeps,
   SyncView,
 } from '../../../src/serving/controller-view.ts';
 import { aPodOf, aCount } from '../../support/objects.ts';
@@ -62,4 +64,14 @@ test('failing keys come before objects that are not ready, and the oldest first'
     ],
   );
   assert.deepEqual(counts.get('web'), { ready: 0, notReady: 3, stalled: 0, unknown: 0 });
+});
+
+test('messages in the list of keys are redacted', () => {
+  const deps = {
+    controllers: () => [],
+    history: { all: () => [history('failing', [sync(1, 'password hunter2')])] },
+    redact: (text: string) => text.replace('hunter2', '***'),
+  };
+  const { count, keys } = keysReport(deps as unknown as QueuePagesDeps);
+  assert.deepEqual([count, keys[0]?.message], [1, 'password ***']);
 });

@@ -653,3 +653,9 @@ test('refused requests to other paths are logged without their path', () => {
     ['unknown'],
   );
 });
+
+test('a rejection has the reason of its code only if that is 403', () => {
+  assert.equal(new AdmissionDenied('no').reason, 'Forbidden');
+  assert.equal(new AdmissionDenied('no', { code: 422 }).reason, undefined);
+  assert.equal(new AdmissionDenied('no', { code: 422, reason: 'Invalid' }).reason, 'Invalid');
+});

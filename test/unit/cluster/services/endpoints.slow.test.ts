@@ -102,8 +102,10 @@ describe('The endpoint controllers', () => {
   it('publish hostnames for a headless Service without ports', async () => {
     await createService({ clusterIP: 'None', ports: [] });
     await createPod('web-0', '10.0.0.1', true, { hostname: 'web-0', subdomain: 'web' });
+    await createPod('web-1', '10.0.0.2', true, { hostname: 'web-1', subdomain: 'other' });
     await bench.pass(1000);
-    assert.equal((await endpoints())[0]?.hostname, 'web-0');
+    const hostnames = (await endpoints()).map(({ address, hostname }) => `${address} ${hostname}`);
+    assert.deepEqual(hostnames.toSorted(), ['10.0.0.1 web-0', '10.0.0.2 undefined']);
     const [slice] = await slices();
     assert.equal(slice?.metadata.labels?.['service.kubernetes.io/headless'], '');
     assert.deepEqual(slice.ports ?? [], []);
@@ -183,6 +185,20 @@ describe('The endpoint controllers', () => {
     await bench.client.delete(ENDPOINT_SLICES, slice!.metadata);
     await bench.pass(1000);
     assert.deepEqual(await slices(), []);
+  });
+
+  it('publish terminating Pods if the Service wants those that are not ready, and end with the Service', async () => {
+    const service = await createService({ publishNotReadyAddresses: true });
+    await createPod('ending', '10.0.0.3', true, { terminationGracePeriodSeconds: 30 });
+    await bench.client.delete(PODS, { namespace: 'default', name: 'ending' });
+    await bench.pass(1000);
+    assert.deepEqual(
+      (await subsets()).map(({ addresses }) => addresses?.map(({ ip }) => ip)),
+      [['10.0.0.3']],
+    );
+    await bench.client.delete(SERVICES, service.metadata);
+    await bench.pass(1000);
+    assert.deepEqual(await bench.list(ENDPOINTS), []);
   });
 
   it('copy Endpoints without their own annotations, at most 1000 addresses of a subset', async () => {

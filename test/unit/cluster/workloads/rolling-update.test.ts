@@ -83,3 +83,9 @@ test('a new rollout creates Pods for any number of replicas', () => {
   assert.deepEqual(nextStep(plan, { replicas: 1, available: 0 }, old), { current: 1, old: [2] });
   assert.deepEqual(nextStep(plan, { replicas: 1, available: 1 }, old), { current: 1, old: [1] });
 });
+
+test('one Pod may be unavailable if no limit permits a step', () => {
+  const plan = { replicas: 2, maxSurge: 0, maxUnavailable: 0 };
+  const old = [{ replicas: 2, available: 2 }];
+  assert.deepEqual(nextStep(plan, { replicas: 0, available: 0 }, old), { current: 0, old: [1] });
+});
