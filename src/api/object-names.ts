@@ -1,7 +1,8 @@
 import { utf8Length } from '../util/bytes.ts';
 
 /** A rule for the names of objects. */
-export type NameFormat = 'dns1123Subdomain' | 'dns1123Label' | 'dns1035Label' | 'pathSegment';
+export type NameFormat =
+  'dns1123Subdomain' | 'dns1123SubdomainCaseless' | 'dns1123Label' | 'dns1035Label' | 'pathSegment';
 
 const LABEL = '[a-z0-9]([-a-z0-9]*[a-z0-9])?';
 const SUBDOMAIN = `${LABEL}(\\.${LABEL})*`;
@@ -22,6 +23,14 @@ const SUBDOMAIN_RULE: NameRule = {
   text: "a lowercase RFC 1123 subdomain must consist of lower case alphanumeric characters, '-' or '.', and must start and end with an alphanumeric character",
   source: SUBDOMAIN,
   examples: ['example.com'],
+  maxLength: 253,
+};
+/** Names of drivers, in which upstream permits capital letters. */
+const CASELESS_SUBDOMAIN_RULE: NameRule = {
+  pattern: new RegExp(`^${SUBDOMAIN}$`, 'i'),
+  text: "an RFC 1123 subdomain must consist of alphanumeric characters, '-' or '.', and must start and end with an alphanumeric character",
+  source: SUBDOMAIN,
+  examples: ['Example.com'],
   maxLength: 253,
 };
 const LABEL_RULE: NameRule = {
@@ -58,6 +67,8 @@ export function nameProblems(name: string, format: NameFormat): string[] {
   switch (format) {
     case 'dns1123Subdomain':
       return problems(name, SUBDOMAIN_RULE, 'characters');
+    case 'dns1123SubdomainCaseless':
+      return problems(name, CASELESS_SUBDOMAIN_RULE, 'characters');
     case 'dns1123Label':
       return problems(name, LABEL_RULE, 'characters');
     case 'dns1035Label':

@@ -3,6 +3,15 @@ import { after, before, test } from 'node:test';
 import type { Json } from './api.ts';
 import { Api } from './api.ts';
 import { pod } from './objects.ts';
+import type { Case } from './refusals.ts';
+import { refusals, refusedUpdates } from './refusals.ts';
+
+type Tail<F extends (api: Api, ...rest: never[]) => unknown> = F extends (
+  api: Api,
+  ...rest: infer R
+) => unknown
+  ? R
+  : never;
 
 let api: Api;
 
@@ -12,56 +21,8 @@ before(async () => {
 
 after(() => api.close());
 
-/** Reasons of causes by their last words, so that a table stays narrow. */
-type Causes =
-  readonly `${string} ${'Duplicate' | 'Forbidden' | 'Invalid' | 'NotFound' | 'NotSupported' | 'Required' | 'TooLong' | 'TooMany'}`[];
-type Case = readonly [change: Json, ...causes: Causes];
-
-/** Sends each object as a dry run, and compares the causes of the refusal without their messages. */
-async function refuses(
-  path: string,
-  cases: readonly Case[],
-  merge: (change: Json) => Json,
-): Promise<void> {
-  for (const [change, ...expected] of cases) {
-    const { status, body } = await api.post(`${path}?dryRun=All`, merge(change));
-    const causes: Json[] = body.details?.causes ?? [];
-    const found = causes.map(
-      ({ field, reason }) => `${field} ${reason.slice('FieldValue'.length)}`,
-    );
-    const shown = JSON.stringify(change);
-    assert.deepEqual(found.sort(), expected.toSorted(), shown);
-    assert.equal(status, expected.length > 0 ? 422 : 201, shown);
-  }
-}
-
-/** Writes an object, and compares the causes for which updates of it, as dry runs, are refused. */
-async function refusesUpdates(
-  path: string,
-  object: Json,
-  cases: readonly Case[],
-  subresource: string = '',
-): Promise<void> {
-  const place = `${path}/${object.metadata.name}`;
-  const { status, text } = await api.post(path, object);
-  assert.equal(status, 201, text);
-  for (const [change, ...expected] of cases) {
-    const sent = Object.assign(
-      {},
-      object,
-      ...Object.entries(change).map(([field, value]: Json) => ({
-        [field]: field === 'metadata' ? { ...object.metadata, ...value } : value,
-      })),
-    );
-    const { status, body } = await api.put(`${place}${subresource}?dryRun=All`, sent);
-    const found = (body.details?.causes ?? []).map(
-      ({ field, reason }: Json) => `${field} ${reason.slice('FieldValue'.length)}`,
-    );
-    assert.deepEqual(found.sort(), expected.toSorted(), JSON.stringify(change));
-    assert.equal(status, expected.length > 0 ? 422 : 200, JSON.stringify(change));
-  }
-  await api.send('DELETE', `${place}?gracePeriodSeconds=0`);
-}
+const refuses = (...args: Tail<typeof refusals>) => refusals(api, ...args);
+const refusesUpdates = (...args: Tail<typeof refusedUpdates>) => refusedUpdates(api, ...args);
 
 const container = { name: 'c', image: 'i' };
 

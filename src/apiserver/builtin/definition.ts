@@ -4,6 +4,7 @@ import { KINDS } from '../generated/kinds.ts';
 import { inOneStep } from '../objects/check-steps.ts';
 import { CheckedObject, checked, checkedInSteps } from '../objects/checked-object.ts';
 import { fieldPath, valueAtPath } from '../objects/field-path.ts';
+import { fieldTree } from '../objects/field-tree.ts';
 import type { ResourceDefinition, ResourceHooks } from '../objects/resource-definition.ts';
 import { goSchema } from '../protobuf/go-schema.ts';
 import { messageOfKind } from '../protobuf/protobuf-body.ts';
@@ -48,6 +49,7 @@ function definitionOf(
   const {
     scale,
     defaults = {},
+    disabledFields,
     hooks,
     immutable,
     hidesImmutable,
@@ -85,6 +87,7 @@ function definitionOf(
     subresources: scale ? { ...names, scale } : names,
     columns: DEFAULT_COLUMNS,
     ...others,
+    ...(disabledFields && { disabledFields: fieldTree(disabledFields) }),
     ...(Object.keys(ownHooks).length > 0 && { hooks: ownHooks }),
     ...(stored && {
       columns: columnsOfStored(stored.columns, storedAs.toStored),

@@ -6,6 +6,7 @@ import type { FieldError } from '../../api/field-error.ts';
 import type { JsonSchema } from '../../api/json-schema.ts';
 import type { JsonObject } from '../../util/json-value.ts';
 import type { CheckSteps } from './check-steps.ts';
+import type { FieldTree } from './field-tree.ts';
 
 /**
  * An object inside the server. Between decoding and storing, one operation owns it and may change it.
@@ -58,6 +59,9 @@ export interface ResourceDefinition extends ResourceNames {
    * @default false
    */
   readonly tracksGeneration?: boolean;
+
+  /** Fields that feature gates turn off by default. They are dropped before an object is stored. */
+  readonly disabledFields?: FieldTree;
 
   /**
    * Format of names.

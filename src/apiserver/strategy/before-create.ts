@@ -1,4 +1,5 @@
 import { timestamp } from '../../api/conditions.ts';
+import { deleteFields } from '../objects/field-tree.ts';
 import { validateKubeFinalizers } from '../objects/finalizers.ts';
 import { validateMetadata } from '../objects/object-metadata.ts';
 import type { ApiObject, ResourceDefinition } from '../objects/resource-definition.ts';
@@ -29,7 +30,7 @@ export async function beforeCreate(request: WriteRequest, draft: ApiObject): Pro
     return beforeCreate({ ...request, definition: storedAs.definition }, own);
   }
   const { clock, uid } = request.backend;
-  const { hooks, tracksGeneration, namespaced } = definition;
+  const { hooks, tracksGeneration, namespaced, disabledFields } = definition;
   const {
     nameFormat = 'dns1123Subdomain',
     prefixFormat,
@@ -44,6 +45,7 @@ export async function beforeCreate(request: WriteRequest, draft: ApiObject): Pro
   };
   delete object.metadata.selfLink;
   if (tracksGeneration) object.metadata.generation = 1;
+  if (disabledFields) deleteFields(object, disabledFields);
   hooks?.prepareForCreate?.(object, hookContext(request));
   await pause(request);
   const ofMetadata = validateMetadata(object.metadata, namespaced, nameFormat, prefixFormat);

@@ -1,6 +1,7 @@
 import { equalJson } from '../../api/equal.ts';
 import { fieldError } from '../../api/field-error.ts';
 import { copyJson } from '../json/copy-json.ts';
+import { deleteFields } from '../objects/field-tree.ts';
 import { validateKubeFinalizers } from '../objects/finalizers.ts';
 import { validateMetadataUpdate } from '../objects/object-metadata.ts';
 import type {
@@ -36,7 +37,7 @@ export async function beforeUpdate(
   draft: ApiObject,
 ): Promise<ApiObject> {
   const { definition, info } = request;
-  const { hooks, storedAs } = definition;
+  const { hooks, storedAs, disabledFields } = definition;
   requireCurrent(definition, draft, previous);
   if (storedAs) {
     const before = storedAs.fromStored(previous);
@@ -50,6 +51,7 @@ export async function beforeUpdate(
   const own = resetFields(draft, previous, definition, info.subresource);
   const object = { ...own, metadata: withSystemMetadata(own, previous, definition) };
   await pause(request, previous);
+  if (disabledFields) deleteFields(object, disabledFields);
   hooks?.prepareForUpdate?.(object, previous, hookContext(request));
   shareEqualFields(object, previous);
   await pause(request, previous);

@@ -3,7 +3,7 @@ import { equalJson } from '../../../api/equal.ts';
 import type { CheckedObject } from '../../objects/checked-object.ts';
 import type { ApiObject, StoredObject } from '../../objects/resource-definition.ts';
 import { column, columns, numeric } from '../../table/column.ts';
-import { dropDisabledTemplateFields } from '../pods/disabled-fields.ts';
+import { disabledTemplateFields } from '../pods/disabled-fields.ts';
 import { applyTemplateDefaults } from '../pods/pod-defaults.ts';
 import { TEMPLATE_COLUMNS } from '../pods/template-columns.ts';
 import { validateTemplate } from '../pods/template-validation.ts';
@@ -22,6 +22,7 @@ export const DAEMON_SET: BuiltinKind = {
     'spec.revisionHistoryLimit': 10,
     'spec.updateStrategy.type': 'RollingUpdate',
   },
+  disabledFields: disabledTemplateFields(),
   hooks: {
     applyDefaults: (set) => {
       const spec = objectIn(set, 'spec');
@@ -37,7 +38,6 @@ export const DAEMON_SET: BuiltinKind = {
       const annotations = { [TEMPLATE_GENERATION]: '1', ...set.metadata.annotations };
       set.metadata.annotations = annotations;
     },
-    prepareForCreate: dropDisabledTemplateFields,
     prepareForUpdate: countTemplates,
   },
   validate: validateDaemonSet,
@@ -69,7 +69,6 @@ export const DAEMON_SET: BuiltinKind = {
 const TEMPLATE_GENERATION = 'deprecated.daemonset.template.generation';
 
 function countTemplates(set: ApiObject, previous: StoredObject): void {
-  dropDisabledTemplateFields(set);
   const template = (object: StoredObject) => objectIn(objectIn(object, 'spec'), 'template');
   const last = Number(previous.metadata.annotations?.[TEMPLATE_GENERATION] ?? 1);
   const isSame = equalJson(template(set), template(previous));

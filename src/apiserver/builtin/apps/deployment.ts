@@ -4,7 +4,7 @@ import { equalJson } from '../../../api/equal.ts';
 import type { CheckedObject } from '../../objects/checked-object.ts';
 import type { ApiObject, HookContext, StoredObject } from '../../objects/resource-definition.ts';
 import { column, columns, numeric } from '../../table/column.ts';
-import { TEMPLATE_HOOKS, dropDisabledTemplateFields } from '../pods/disabled-fields.ts';
+import { disabledTemplateFields } from '../pods/disabled-fields.ts';
 import { applyTemplateDefaults } from '../pods/pod-defaults.ts';
 import { TEMPLATE_COLUMNS } from '../pods/template-columns.ts';
 import { validateTemplate } from '../pods/template-validation.ts';
@@ -33,7 +33,8 @@ export const DEPLOYMENT: BuiltinKind = {
     'spec.revisionHistoryLimit': 10,
     'spec.progressDeadlineSeconds': 600,
   },
-  hooks: { ...TEMPLATE_HOOKS, applyDefaults, prepareForUpdate },
+  disabledFields: disabledTemplateFields(),
+  hooks: { applyDefaults, prepareForUpdate },
   validate,
   validateUpdate: (deployment, previous) => {
     validateSameSelector(deployment, previous);
@@ -73,7 +74,6 @@ function prepareForUpdate(
   previous: StoredObject,
   { subresource }: HookContext,
 ): void {
-  dropDisabledTemplateFields(deployment);
   const { annotations = {}, generation = 0 } = previous.metadata;
   if (subresource !== undefined) return;
   if (!equalJson(deployment.metadata.annotations ?? {}, annotations)) {

@@ -1,6 +1,6 @@
 import { objectIn } from '../../../util/json-value.ts';
 import { columns, numeric } from '../../table/column.ts';
-import { TEMPLATE_HOOKS } from '../pods/disabled-fields.ts';
+import { disabledTemplateFields } from '../pods/disabled-fields.ts';
 import { applyTemplateDefaults } from '../pods/pod-defaults.ts';
 import { TEMPLATE_COLUMNS } from '../pods/template-columns.ts';
 import { validateTemplate } from '../pods/template-validation.ts';
@@ -14,8 +14,8 @@ export const REPLICA_SET: BuiltinKind = {
   scale: WORKLOAD_SCALE,
   tracksGeneration: true,
   defaults: { 'spec.replicas': 1 },
+  disabledFields: disabledTemplateFields(),
   hooks: {
-    ...TEMPLATE_HOOKS,
     applyDefaults: (set) => {
       applyTemplateDefaults(objectIn(set, 'spec') ?? {});
     },

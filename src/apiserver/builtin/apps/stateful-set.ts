@@ -3,7 +3,7 @@ import { numberIn, objectIn, objectsIn, setDefault, textIn } from '../../../util
 import { CheckedObject } from '../../objects/checked-object.ts';
 import type { ApiObject, StoredObject } from '../../objects/resource-definition.ts';
 import { column, columns } from '../../table/column.ts';
-import { TEMPLATE_HOOKS } from '../pods/disabled-fields.ts';
+import { disabledTemplateFields } from '../pods/disabled-fields.ts';
 import { applyTemplateDefaults } from '../pods/pod-defaults.ts';
 import { CONTAINER_COLUMNS } from '../pods/template-columns.ts';
 import { validateTemplate } from '../pods/template-validation.ts';
@@ -36,7 +36,8 @@ export const STATEFUL_SET: BuiltinKind = {
     'spec.volumeClaimTemplates[].spec.volumeMode': 'Filesystem',
     'spec.volumeClaimTemplates[].status.phase': 'Pending',
   },
-  hooks: { ...TEMPLATE_HOOKS, applyDefaults: applySetDefaults },
+  disabledFields: disabledTemplateFields(),
+  hooks: { applyDefaults: applySetDefaults },
   validate: validateStatefulSet,
   validateUpdate: (set, previous) => {
     requireCollisionsKept(set, previous);

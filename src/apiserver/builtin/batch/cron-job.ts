@@ -5,7 +5,7 @@ import type { CheckedObject } from '../../objects/checked-object.ts';
 import type { StoredObject } from '../../objects/resource-definition.ts';
 import { ageOf, column, columns, count, field, wide } from '../../table/column.ts';
 import { cronProblem } from './cron-schedule.ts';
-import { applyJobTemplateDefaults, dropDisabledJobFields } from './job.ts';
+import { applyJobTemplateDefaults, disabledJobFields } from './job.ts';
 import { jobWarnings, validateJobSpec } from './job-spec.ts';
 import { isTimeZone } from './time-zones.ts';
 import { containerColumns } from '../pods/template-columns.ts';
@@ -22,13 +22,12 @@ export const CRON_JOB: BuiltinKind = {
     'spec.successfulJobsHistoryLimit': 3,
     'spec.failedJobsHistoryLimit': 1,
   },
+  disabledFields: disabledJobFields('spec.jobTemplate.spec'),
   hooks: {
     applyDefaults: (cronJob) => {
       const job = jobSpecIn(cronJob);
       if (job) applyJobTemplateDefaults(job);
     },
-    prepareForCreate: dropDisabled,
-    prepareForUpdate: dropDisabled,
   },
   validate: validateCronJob,
   columns: [
@@ -65,10 +64,6 @@ export const CRON_JOB: BuiltinKind = {
       : []),
   ],
 };
-
-function dropDisabled(cronJob: JsonObject): void {
-  dropDisabledJobFields(objectIn(objectIn(cronJob, 'spec'), 'jobTemplate') ?? {});
-}
 
 function jobSpecIn(cronJob: JsonObject): JsonObject | undefined {
   return objectIn(objectIn(objectIn(cronJob, 'spec'), 'jobTemplate'), 'spec');

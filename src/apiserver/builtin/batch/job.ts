@@ -10,10 +10,11 @@ import type { ApiObject, StoredObject } from '../../objects/resource-definition.
 import { column, columns, humanDuration, trueCondition } from '../../table/column.ts';
 import { jobWarnings, validateJobSpec } from './job-spec.ts';
 import { validateJobStatus } from './job-status.ts';
-import { dropDisabledTemplateFields } from '../pods/disabled-fields.ts';
+import { disabledTemplateFields } from '../pods/disabled-fields.ts';
 import { applyTemplateDefaults } from '../pods/pod-defaults.ts';
 import { TEMPLATE_COLUMNS } from '../pods/template-columns.ts';
-import { NO_MATCH, selectorRequirements, textMapIn } from '../pods/template-validation.ts';
+import { textMapIn } from '../pods/template-metadata.ts';
+import { NO_MATCH, selectorRequirements } from '../pods/template-validation.ts';
 import { inheritLabels, templateLabels } from '../pods/workload.ts';
 import type { BuiltinKind } from '../shared/builtin-kind.ts';
 import { selectorInGo, validateLabelSelector } from '../shared/label-selector-validation.ts';
@@ -32,19 +33,14 @@ export const JOB: BuiltinKind = {
     'spec.manualSelector': false,
     'spec.podFailurePolicy.rules': null,
   },
+  disabledFields: disabledJobFields('spec'),
   hooks: {
     applyDefaults: (job) => {
       applyJobDefaults(objectIn(job, 'spec') ?? {});
       inheritLabels(job);
     },
-    prepareForCreate: (job) => {
-      generateSelector(job);
-      dropDisabledJobFields(job);
-    },
-    prepareForUpdate: (job) => {
-      dropDisabledJobFields(job);
-      inheritLabels(job);
-    },
+    prepareForCreate: generateSelector,
+    prepareForUpdate: inheritLabels,
   },
   validate: validateJob,
   validateUpdate: validateJobUpdate,
@@ -150,11 +146,13 @@ function validateGenerated(job: CheckedObject<StoredObject>): void {
   spec.invalid('selector', '`selector` not auto-generated', shown);
 }
 
-/** The feature gate WorkloadWithJob is off by default. */
-export function dropDisabledJobFields(job: JsonObject): void {
-  const spec = objectIn(job, 'spec');
-  if (spec) delete spec['scheduling'];
-  dropDisabledTemplateFields(job);
+/**
+ * Returns the paths of the fields of a Job that feature gates turn off by default.
+ *
+ * @param spec the path of its spec
+ */
+export function disabledJobFields(spec: string): string[] {
+  return [`${spec}.scheduling`, ...disabledTemplateFields(`${spec}.template`)];
 }
 
 /** The Pods of a job have its name and uid as labels, which its selector matches. */

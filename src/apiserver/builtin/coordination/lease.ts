@@ -1,5 +1,3 @@
-import { objectIn } from '../../../util/json-value.ts';
-import type { ApiObject } from '../../objects/resource-definition.ts';
 import { columns, field } from '../../table/column.ts';
 import type { BuiltinKind } from '../shared/builtin-kind.ts';
 
@@ -7,7 +5,7 @@ export const LEASE: BuiltinKind = {
   resource: 'coordination.k8s.io/leases',
   unconditionalUpdate: false,
   createOnUpdate: true,
-  hooks: { prepareForCreate: dropCoordination, prepareForUpdate: dropCoordination },
+  disabledFields: ['spec.preferredHolder', 'spec.strategy'],
   validate: (lease) => {
     const spec = lease.in('spec');
     const duration = spec.number('leaseDurationSeconds') ?? 1;
@@ -16,10 +14,3 @@ export const LEASE: BuiltinKind = {
   },
   columns: columns(field('Holder', 'spec.holderIdentity')),
 };
-
-/** Drops the fields of coordinated leader election, which a feature gate turns off. */
-function dropCoordination(lease: ApiObject): void {
-  const spec = objectIn(lease, 'spec');
-  delete spec?.['strategy'];
-  delete spec?.['preferredHolder'];
-}

@@ -30,11 +30,11 @@ export const NODE: BuiltinKind = {
   selectableFields: {
     'spec.unschedulable': (node) => String(objectIn(node, 'spec')?.['unschedulable'] === true),
   },
+  // A feature that was removed, and one that a feature gate turns off.
+  disabledFields: ['spec.configSource', 'spec.podPreemptionPolicy', 'status.config'],
   hooks: {
     applyDefaults,
     admit: taintNewNode,
-    prepareForCreate: dropDisabled,
-    prepareForUpdate: dropDisabled,
   },
   validate,
   validateUpdate,
@@ -90,18 +90,6 @@ function taintNewNode(node: ApiObject, previous: StoredObject | undefined): void
     (taint) => textIn(taint, 'key') === NOT_READY.key && textIn(taint, 'effect') === 'NoSchedule',
   );
   if (!isTainted) node['spec'] = { ...spec, taints: [...taints, NOT_READY] };
-}
-
-/** Drops the fields of a feature that is removed, and of one that a feature gate turns off. */
-function dropDisabled(node: ApiObject): void {
-  const {
-    configSource: _source,
-    podPreemptionPolicy: _policy,
-    ...spec
-  } = objectIn(node, 'spec') ?? {};
-  const { config: _config, ...status } = objectIn(node, 'status') ?? {};
-  if (node['spec']) node['spec'] = spec;
-  if (node['status']) node['status'] = status;
 }
 
 function validate(node: CheckedObject, previous: StoredObject | undefined): void {

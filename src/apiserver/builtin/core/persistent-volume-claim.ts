@@ -31,6 +31,7 @@ export const PERSISTENT_VOLUME_CLAIM: BuiltinKind = {
   revalidatesName: 'object',
   returnsDeleted: true,
   defaults: { 'spec.volumeMode': 'Filesystem', 'status.phase': 'Pending' },
+  disabledFields: ['status.healthStatus'],
   hooks: {
     admit: setStorageClass,
     requireAdmitted: requireResizable,

@@ -1,5 +1,5 @@
 import { NAME_COLUMN, column } from '../../table/column.ts';
-import { TEMPLATE_HOOKS } from '../pods/disabled-fields.ts';
+import { disabledTemplateFields } from '../pods/disabled-fields.ts';
 import { applyTemplateDefaults } from '../pods/pod-defaults.ts';
 import { podWarnings } from '../pods/pod-warnings.ts';
 import { containerColumns } from '../pods/template-columns.ts';
@@ -12,7 +12,8 @@ export const POD_TEMPLATE: BuiltinKind = {
   requiresByRules: true,
   tracksGeneration: true,
   returnsDeleted: true,
-  hooks: { ...TEMPLATE_HOOKS, applyDefaults: applyTemplateDefaults },
+  disabledFields: disabledTemplateFields('template'),
+  hooks: { applyDefaults: applyTemplateDefaults },
   validate: (object) => validatePodTemplate(object.in('template')),
   columns: [
     NAME_COLUMN,

@@ -12,11 +12,11 @@ import { timestamp } from '../../../api/conditions.ts';
 import type { CheckedObject } from '../../objects/checked-object.ts';
 import { fieldsAt } from '../../objects/field-path.ts';
 import type { ApiObject, HookContext, StoredObject } from '../../objects/resource-definition.ts';
+import { DISABLED_POD_FIELDS } from '../pods/disabled-fields.ts';
 import { admitPod } from '../pods/pod-admission.ts';
 import { requireOverhead } from '../pods/pod-classes.ts';
 import { POD_COLUMNS, podRowConditions } from '../pods/pod-columns.ts';
 import { shareResources } from '../pods/container-resources.ts';
-import { dropDisabledFields, dropDisabledStatusFields } from '../pods/disabled-fields.ts';
 import { mergeLabelKeys, setAppArmorProfiles } from '../pods/pod-creation.ts';
 import { applyPodDefaults } from '../pods/pod-defaults.ts';
 import { qosClassOf } from '../pods/pod-qos.ts';
@@ -50,6 +50,7 @@ export const POD: BuiltinKind = {
     'status.podIPs': () => '',
     'status.podIP': (pod) => textIn(objectsIn(objectIn(pod, 'status'), 'podIPs')[0], 'ip'),
   },
+  disabledFields: DISABLED_POD_FIELDS,
   hooks: {
     applyDefaults: applyPodDefaults,
     admit: admitPod,
@@ -125,7 +126,6 @@ function validateAnnotationUpdate(pod: CheckedObject, previous: StoredObject): v
 function prepareForCreate(pod: ApiObject, { now, warn }: HookContext): void {
   const spec = objectIn(pod, 'spec');
   if (!spec) return;
-  dropDisabledFields(pod);
   mergeLabelKeys(pod);
   for (const warning of setAppArmorProfiles(pod)) warn(warning);
   shareResources(spec);
@@ -168,7 +168,6 @@ function prepareForUpdate(
     // As upstream, for clients that do not know the field.
     setDefault(after, 'resources', before['resources']);
   }
-  dropDisabledFields(pod);
 }
 
 /** Fields that a client that does not know them cannot remove. */
@@ -190,7 +189,6 @@ function prepareStatus(pod: ApiObject, before: JsonObject): void {
     const [same = {}] = index < 0 ? [] : former.splice(index, 1);
     keepGeneration(condition, same);
   }
-  dropDisabledStatusFields(status);
 }
 
 /** No client clears the generation that a status is about. */

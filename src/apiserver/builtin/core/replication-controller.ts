@@ -1,7 +1,7 @@
 import { numberIn, objectIn } from '../../../util/json-value.ts';
 import type { CheckedObject } from '../../objects/checked-object.ts';
 import { columns, numeric, wide } from '../../table/column.ts';
-import { TEMPLATE_HOOKS } from '../pods/disabled-fields.ts';
+import { disabledTemplateFields } from '../pods/disabled-fields.ts';
 import { applyTemplateDefaults } from '../pods/pod-defaults.ts';
 import { CONTAINER_COLUMNS } from '../pods/template-columns.ts';
 import { NO_MATCH, validatePodTemplate, validateRestarted } from '../pods/template-validation.ts';
@@ -22,8 +22,8 @@ export const REPLICATION_CONTROLLER: BuiltinKind = {
   selectableFields: {
     'status.replicas': (object) => String(numberIn(objectIn(object, 'status'), 'replicas') ?? 0),
   },
+  disabledFields: disabledTemplateFields(),
   hooks: {
-    ...TEMPLATE_HOOKS,
     applyDefaults: (controller) => {
       const spec = objectIn(controller, 'spec');
       if (!spec) return;

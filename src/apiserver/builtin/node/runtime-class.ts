@@ -1,4 +1,6 @@
+import { Verbatim } from '../../../api/field-error.ts';
 import { goJson } from '../../../util/go-format.ts';
+import type { CheckedObject } from '../../objects/checked-object.ts';
 import { columns, field } from '../../table/column.ts';
 import { validateAmounts, validateContainerResourceName } from '../pods/container-resources.ts';
 import { validateToleration } from '../pods/pod-placement.ts';
@@ -13,9 +15,8 @@ export const RUNTIME_CLASS: BuiltinKind = {
   unconditionalUpdate: false,
   immutable: ['handler'],
   hidesImmutable: true,
-  validate: (object, previous) => {
+  validate: (object) => {
     object.requireName('handler', 'dns1123Label');
-    if (previous) return;
     const limits = object.in('overhead').value['podFixed'];
     validateAmounts(object.in('overhead').as({ limits }), validateContainerResourceName);
     const scheduling = object.in('scheduling');
@@ -25,7 +26,7 @@ export const RUNTIME_CLASS: BuiltinKind = {
       validateToleration(toleration);
       const { tolerationSeconds: _, ...rest } = toleration.value;
       const key = goJson(rest);
-      if (known.has(key)) toleration.duplicate('', toleration.value);
+      if (known.has(key)) toleration.duplicate('', goToleration(toleration));
       known.add(key);
     }
   },
@@ -37,3 +38,12 @@ export const RUNTIME_CLASS: BuiltinKind = {
       .map((key) => `${selector.path}: ${NODE_LABELS[key]}`);
   },
 };
+
+/** Returns a toleration with the names of upstream's fields in their order, which messages show. */
+function goToleration(toleration: CheckedObject): Verbatim {
+  const texts = ['Key', 'Operator', 'Value', 'Effect'].map(
+    (field) => `"${field}":${goJson(toleration.text(field.toLowerCase()))}`,
+  );
+  const seconds = toleration.number('tolerationSeconds') ?? null;
+  return new Verbatim(`{${texts.join(',')},"TolerationSeconds":${seconds}}`);
+}

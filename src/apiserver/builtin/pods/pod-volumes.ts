@@ -1,3 +1,4 @@
+import { validateClaimMetadata } from './template-metadata.ts';
 import { Verbatim } from '../../../api/field-error.ts';
 import { utf8Length } from '../../../util/bytes.ts';
 import { goQuote } from '../../../util/go-quote.ts';
@@ -13,7 +14,7 @@ import {
   requireMode,
 } from './volume-sources.ts';
 import { validateClaimSpec } from '../shared/claim-spec.ts';
-import { validateLabelSelector, validateLabels } from '../shared/label-selector-validation.ts';
+import { validateLabelSelector } from '../shared/label-selector-validation.ts';
 import { validateLocalPath, validateVolumePath } from '../shared/local-paths.ts';
 import { requireSigner, trustBundleNameProblems } from '../shared/signer-names.ts';
 
@@ -82,7 +83,7 @@ const OF_PODS: Readonly<Record<string, Validate>> = {
     const template = source.get('volumeClaimTemplate');
     if (!template) source.required('volumeClaimTemplate');
     else {
-      validateClaimMetadata(template.in('metadata'));
+      validateClaimMetadata(template);
       validateClaimSpec(template.in('spec'));
     }
   },
@@ -132,19 +133,6 @@ export function validateVolumes(
     }
   }
   return known;
-}
-
-const METADATA =
-  'name generateName namespace selfLink uid resourceVersion generation creationTimestamp deletionTimestamp deletionGracePeriodSeconds ownerReferences finalizers managedFields'.split(
-    ' ',
-  );
-
-function validateClaimMetadata(metadata: CheckedObject): void {
-  validateLabels(metadata, 'labels');
-  for (const field of METADATA.filter((each) => metadata.value[each])) {
-    // As upstream spells it.
-    metadata.forbidden(field === 'uid' ? 'uID' : field, 'cannot be set');
-  }
 }
 
 /** Sources whose errors have other paths, as upstream spells them. */

@@ -1,14 +1,13 @@
-import { listIn, objectIn, textIn } from '../../../util/json-value.ts';
+import { listIn, textIn } from '../../../util/json-value.ts';
 import type { LabelSelector, Requirement } from '../../../api/label-selector.ts';
 import {
   formatLabelSelector,
   matchesLabels,
   parseLabelSelector,
 } from '../../../api/label-selector.ts';
-import type { ObjectMeta } from '../../../api/object.ts';
 import type { CheckedObject } from '../../objects/checked-object.ts';
-import { validateMetadata } from '../../objects/object-metadata.ts';
 import { validatePodSpec } from './pod-validation.ts';
+import { textMapIn, validateTemplateMetadata } from './template-metadata.ts';
 import { requireSameProfiles, validatePodAnnotations } from './profile-annotations.ts';
 import { selectorInGo, validateLabelSelector } from '../shared/label-selector-validation.ts';
 
@@ -100,37 +99,4 @@ const OPERATORS: ReadonlySet<string> = new Set<Operator>(['In', 'NotIn', 'Exists
 
 function isOperator(text: string): text is Operator {
   return OPERATORS.has(text);
-}
-
-/**
- * Labels and annotations of a template are held to the rules of an object's own.
- *
- * @param at the path in errors; upstream leaves out `metadata` for Pods
- */
-export function validateTemplateMetadata(
-  { value, path, errors }: CheckedObject,
-  at: string = path,
-): void {
-  const metadata = objectIn(value, 'metadata');
-  const template: ObjectMeta = {
-    name: 'template',
-    uid: '',
-    resourceVersion: '',
-    creationTimestamp: '',
-    labels: textMapIn(metadata, 'labels'),
-    annotations: textMapIn(metadata, 'annotations'),
-  };
-  for (const error of validateMetadata(template, false, 'pathSegment')) {
-    errors.push({ ...error, field: error.field.replace(/^metadata\./, `${at}.`) });
-  }
-}
-
-export function textMapIn(
-  parent: Readonly<Record<string, unknown>> | undefined,
-  field: string,
-): Record<string, string> {
-  const texts = Object.entries(objectIn(parent, field) ?? {});
-  return Object.fromEntries(
-    texts.filter((entry): entry is [string, string] => typeof entry[1] === 'string'),
-  );
 }

@@ -11,15 +11,23 @@ export function requireMode(holder: CheckedObject, field: string): void {
   holder.invalid(field, 'must be a number between 0 and 0777 (octal), both inclusive');
 }
 
-/** Reports a name of a CSI driver that is missing or malformed. */
-export function requireDriverName(holder: CheckedObject, field: string): void {
+/**
+ * Reports a name of a driver that is missing or malformed.
+ *
+ * @param format of the message; a driver always may have capital letters
+ */
+export function requireDriverName(
+  holder: CheckedObject,
+  field: string,
+  format: 'dns1123Subdomain' | 'dns1123SubdomainCaseless' = 'dns1123Subdomain',
+): void {
   const name = holder.text(field);
   if (name === '') {
     holder.required(field);
     return;
   }
   if (name.length > 63) holder.tooLong(field, 63);
-  holder.problems(field, nameProblems(name.toLowerCase(), 'dns1123Subdomain'), name);
+  holder.problems(field, nameProblems(name.toLowerCase(), format), name);
 }
 
 const HOST_PATH_TYPES = [

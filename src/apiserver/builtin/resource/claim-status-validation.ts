@@ -1,19 +1,23 @@
 import { repeatedIndexes } from '../../../util/values.ts';
 import { goQuote } from '../../../util/go-quote.ts';
-import { objectIn, textIn } from '../../../util/json-value.ts';
+import { goJson } from '../../../util/go-format.ts';
+import type { JsonObject } from '../../../util/json-value.ts';
+import { isSet, objectIn, objectsIn, textIn } from '../../../util/json-value.ts';
 import { equalJson } from '../../../api/equal.ts';
 import { qualifiedNameProblems } from '../../../api/object-names.ts';
 import type { CheckedObject } from '../../objects/checked-object.ts';
-import type { StoredObject } from '../../objects/resource-definition.ts';
+import type { ApiObject, StoredObject } from '../../objects/resource-definition.ts';
 import { validateNodeSelector } from '../pods/pod-placement.ts';
 import { canonicalIp } from '../shared/addresses.ts';
+import { validateConditions } from '../shared/status-validation.ts';
 import type { RequestNames } from './device-claim-validation.ts';
 import {
   requestNamesOf,
+  requireParameters,
   validateConfigurations,
   validateRequestReference,
 } from './device-claim-validation.ts';
-import { requireDevice, validateDeviceToleration } from './device-names.ts';
+import { requireAllocatedDevice, requireDevice, validateDeviceToleration } from './device-names.ts';
 
 /** Reports what is wrong with a new status of a claim. An allocation does not change. */
 export function validateClaimStatus(claim: CheckedObject, previous: StoredObject): void {
@@ -21,6 +25,7 @@ export function validateClaimStatus(claim: CheckedObject, previous: StoredObject
   const allocation = status.get('allocation');
   const former = objectIn(objectIn(previous, 'status'), 'allocation');
   validateUsers(status, allocation !== undefined);
+  if (claim.in('metadata').has('deletionTimestamp')) requireNoNewUsers(status, previous);
   const devices = allocation?.in('devices');
   validateDevices(status, new Set(devices?.items('results').map((result) => idOf(result.value))));
   if (!allocation || !devices) return;
@@ -52,8 +57,34 @@ function validateUsers(status: CheckedObject, isAllocated: boolean): void {
   status.forbidden('reservedFor', 'may not be specified when `allocated` is not set');
 }
 
+/** A claim that is being deleted gets no more users. */
+function requireNoNewUsers(status: CheckedObject, previous: StoredObject): void {
+  const known = new Set(objectsIn(objectIn(previous, 'status'), 'reservedFor').map(goJson));
+  if (!status.has('allocation')) return;
+  if (status.items('reservedFor').every(({ value }) => known.has(goJson(value)))) return;
+  const why =
+    'new entries may not be added while `deallocationRequested` or `deletionTimestamp` are set';
+  status.forbidden('reservedFor', why);
+}
+
 const idOf = (device: Readonly<Record<string, unknown>>) =>
   JSON.stringify(['driver', 'pool', 'device', 'shareID'].map((field) => textIn(device, field)));
+
+/** Drops the status of devices that are no longer allocated. */
+export function dropDeallocatedDevices(claim: ApiObject, previous: StoredObject): void {
+  const status = objectIn(claim, 'status');
+  if (!status || !isSet(status, 'devices')) return;
+  const kept = new Set(resultsOf(status).map(idOf));
+  const lost = new Set(resultsOf(objectIn(previous, 'status')).map(idOf));
+  const isKept = (device: JsonObject) => kept.has(idOf(device)) || !lost.has(idOf(device));
+  const { devices: _, ...rest } = status;
+  const devices = objectsIn(status, 'devices').filter(isKept);
+  claim['status'] = devices.length > 0 ? { ...rest, devices } : rest;
+}
+
+function resultsOf(status: JsonObject | undefined): readonly JsonObject[] {
+  return objectsIn(objectIn(objectIn(status, 'allocation'), 'devices'), 'results');
+}
 
 const UUID = /^[0-9a-f]{8}(?:-[0-9a-f]{4}){3}-[0-9a-f]{12}$/;
 
@@ -74,6 +105,8 @@ function validateDevices(status: CheckedObject, allocated: ReadonlySet<string>):
     requireDevice(device);
     requireShare(device);
     device.requireAtMost('conditions', 8);
+    validateConditions(device);
+    requireParameters(device, 'data', false);
     validateNetworkData(device.in('networkData'));
   }
 }
@@ -103,7 +136,7 @@ function validateNetworkData(data: CheckedObject): void {
 
 function validateResult(result: CheckedObject, names: RequestNames): void {
   validateRequestReference(result, 'request', result.text('request'), names);
-  requireDevice(result);
+  requireAllocatedDevice(result);
   validateBindingConditions(result);
   for (const toleration of result.items('tolerations')) validateDeviceToleration(toleration);
   requireShare(result);

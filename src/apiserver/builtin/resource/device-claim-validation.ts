@@ -1,4 +1,6 @@
 import { nameProblems } from '../../../api/object-names.ts';
+import { utf8Length } from '../../../util/bytes.ts';
+import { goJson } from '../../../util/go-format.ts';
 import { isRecord, repeatedIndexes } from '../../../util/values.ts';
 import type { CheckedObject } from '../../objects/checked-object.ts';
 import { requireDriverName } from '../pods/volume-sources.ts';
@@ -6,6 +8,8 @@ import { requireQualifiedProperty, validateDeviceToleration } from './device-nam
 
 const MAX_ITEMS = 32;
 const MAX_EXPRESSION = 10 * 1024;
+/** In bytes. */
+const MAX_PARAMETERS = 10 * 1024;
 
 /** Names of requests with those of their alternatives. */
 export type RequestNames = ReadonlyMap<string, ReadonlySet<string>>;
@@ -77,7 +81,6 @@ function validateDetails(request: CheckedObject): void {
   } else if (mode === 'ExactCount' && count <= 0) {
     request.invalid('count', 'must be greater than zero', count);
   }
-  request.requireAtMost('tolerations', 16);
   for (const toleration of request.items('tolerations')) validateDeviceToleration(toleration);
 }
 
@@ -110,13 +113,24 @@ export function validateConfigurations(
     const opaque = config.get('opaque');
     if (!opaque) config.required('opaque');
     else {
-      requireDriverName(opaque, 'driver');
-      const { parameters } = opaque.value;
-      if (!opaque.has('parameters')) opaque.required('parameters');
-      else if (!isRecord(parameters)) {
-        opaque.invalid('parameters', 'must be a valid JSON object', '<value omitted>');
-      }
+      requireDriverName(opaque, 'driver', 'dns1123SubdomainCaseless');
+      requireParameters(opaque, 'parameters');
     }
+  }
+}
+
+/** Parameters that a driver reads are an object of at most 10 KiB. */
+export function requireParameters(
+  holder: CheckedObject,
+  field: string,
+  isRequired: boolean = true,
+): void {
+  const { [field]: parameters } = holder.value;
+  if (!holder.has(field)) {
+    if (isRequired) holder.required(field);
+  } else if (utf8Length(goJson(parameters)) > MAX_PARAMETERS) holder.tooLong(field, MAX_PARAMETERS);
+  else if (!isRecord(parameters)) {
+    holder.invalid(field, 'must be a valid JSON object', '<value omitted>');
   }
 }
 

@@ -16,10 +16,14 @@ export const DEVICE_CLASS: BuiltinKind = {
     const field = 'extendedResourceName';
     if (!spec.has(field)) return;
     const name = spec.text(field);
-    spec.problems(field, qualifiedNameProblems(name));
-    if (name.includes('/')) return;
-    const why = "a name must be a domain-prefixed path, such as 'example.com/my-prop'";
-    spec.invalid(field, why);
+    if (!name.includes('/')) {
+      spec.invalid(field, "a name must be a domain-prefixed path, such as 'example.com/my-prop'");
+    } else if (name.includes('kubernetes.io/')) {
+      spec.invalid(field, 'must not have "kubernetes.io/" domain');
+    }
+    if (name.startsWith('requests.')) spec.invalid(field, 'must not have "requests." prefix');
+    // The name of its quota.
+    spec.problems(field, qualifiedNameProblems(`requests.${name}`));
   },
   columns: columns(),
 };

@@ -34,11 +34,48 @@ export function requireDeviceProperty(
   else requireIdentifier(holder, field, id);
 }
 
-/** As `requireDeviceProperty`; the name has a domain. */
+/** Reports a name that is not an identifier with a domain. Upstream: the rule `k8s-resource-fully-qualified-name`. */
 export function requireQualifiedProperty(holder: CheckedObject, field: string): void {
-  requireDeviceProperty(holder, field);
-  if (holder.text(field).includes('/')) return;
-  holder.invalid(field, 'a fully qualified name must be a domain and a name separated by a slash');
+  const [domain = '', id, ...others] = holder.text(field).split('/');
+  if (id === undefined) {
+    requireIdentifier(holder, field, domain);
+    const why = 'a fully qualified name must be a domain and a name separated by a slash';
+    holder.invalid(field, why);
+  } else if (others.length === 0) {
+    if (domain === '') holder.invalid(field, 'prefix must not be empty', '');
+    else {
+      if (domain.length > 63) holder.tooLong(field, 63);
+      const problems = nameProblems(domain, 'dns1123Subdomain');
+      holder.problems(
+        field,
+        problems.map((problem) => `prefix: ${problem}`),
+        domain,
+      );
+    }
+    if (id === '') holder.invalid(field, 'name must not be empty', '');
+    else requireIdentifier(holder, field, id);
+  }
+}
+
+/** Reports a malformed name of a pool. Upstream: the rule `k8s-resource-pool-name`. */
+export function requirePoolName(holder: CheckedObject, field: string): void {
+  const name = holder.text(field);
+  if (name === '') {
+    holder.required(field);
+    return;
+  }
+  if (name.length > 253) holder.tooLong(field, 253);
+  for (const [index, part] of name.split('/').entries()) {
+    if (part === '') holder.invalid(field, `segment ${index}: must not be empty`, name);
+    else {
+      const problems = nameProblems(part, 'dns1123Subdomain');
+      holder.problems(
+        field,
+        problems.map((problem) => `segment ${index}: ${problem}`),
+        part,
+      );
+    }
+  }
 }
 
 /** Reports a malformed name of a pool, whose parts are names in the DNS. */
@@ -54,10 +91,21 @@ export function requirePool(holder: CheckedObject, field: string): void {
   }
 }
 
-/** Reports a driver, a pool and a device that are malformed. */
+/** Reports a driver, a pool and a device that are malformed, outside of an allocation. */
 export function requireDevice(holder: CheckedObject): void {
   requireDriverName(holder, 'driver');
   requirePool(holder, 'pool');
+  requireDeviceName(holder);
+}
+
+/** Reports the same of an allocation, which upstream validates by declared rules. */
+export function requireAllocatedDevice(holder: CheckedObject): void {
+  requireDriverName(holder, 'driver', 'dns1123SubdomainCaseless');
+  requirePoolName(holder, 'pool');
+  requireDeviceName(holder);
+}
+
+function requireDeviceName(holder: CheckedObject): void {
   const name = holder.text('device');
   holder.problems('device', nameProblems(name, 'dns1123Label'), name);
 }

@@ -5,6 +5,7 @@ import { requireDriverName } from '../pods/volume-sources.ts';
 import { requirePool, validateTaint } from './device-names.ts';
 import { timeRuleTaint } from './taint-times.ts';
 import type { BuiltinKind } from '../shared/builtin-kind.ts';
+import { validateConditions } from '../shared/status-validation.ts';
 import { STATUS_ONLY } from '../shared/builtin-kind.ts';
 
 export const DEVICE_TAINT_RULE: BuiltinKind = {
@@ -25,6 +26,11 @@ export const DEVICE_TAINT_RULE: BuiltinKind = {
       selector.problems('device', nameProblems(selector.text('device'), 'dns1123Label'));
     }
     validateTaint(spec.in('taint'));
+  },
+  validateUpdate: (rule, _, subresource) => {
+    if (subresource !== 'status') return;
+    validateConditions(rule.in('status'));
+    rule.in('status').requireAtMost('conditions', 8);
   },
   columns: columns(
     field('Key', 'spec.taint.key'),

@@ -1,22 +1,34 @@
 import type { JsonObject } from '../../../util/json-value.ts';
 import { listIn, objectIn, objectsIn, setDefault } from '../../../util/json-value.ts';
 import { column, columns } from '../../table/column.ts';
-import { validateClaimStatus } from './claim-status-validation.ts';
+import { dropDeallocatedDevices, validateClaimStatus } from './claim-status-validation.ts';
 import { validateDeviceClaim } from './device-claim-validation.ts';
 import { authorizeAdminAccess, authorizeClaimStatus } from './device-claims.ts';
 import type { BuiltinKind } from '../shared/builtin-kind.ts';
-import { validateTemplateMetadata } from '../pods/template-validation.ts';
+import { validateClaimMetadata } from '../pods/template-metadata.ts';
 import { STATUS_ONLY } from '../shared/builtin-kind.ts';
+
+/** The paths of a field of all requests of a claim. */
+function requestFields(spec: string, field: string): string[] {
+  return ['exactly', 'firstAvailable[]'].map(
+    (place) => `${spec}.devices.requests[].${place}.${field}`,
+  );
+}
 
 export const RESOURCE_CLAIM: BuiltinKind = {
   resource: 'resource.k8s.io/resourceclaims',
   revalidatesName: 'object',
   ...STATUS_ONLY,
   returnsDeleted: true,
+  disabledFields: [
+    ...requestFields('spec', 'derivedAttributes'),
+    'status.allocation.devices.results[].skipNodeOperations',
+  ],
   immutable: ['spec'],
   hidesImmutable: true,
   hooks: {
     applyDefaults: (claim) => applyRequestDefaults(objectIn(claim, 'spec')),
+    prepareForUpdate: dropDeallocatedDevices,
     authorize: (claim, previous, context) =>
       previous && context.subresource === 'status'
         ? authorizeClaimStatus(claim, previous, context)
@@ -46,6 +58,7 @@ export const RESOURCE_CLAIM_TEMPLATE: BuiltinKind = {
   resource: 'resource.k8s.io/resourceclaimtemplates',
   revalidatesName: 'object',
   returnsDeleted: true,
+  disabledFields: requestFields('spec.spec', 'derivedAttributes'),
   immutable: ['spec'],
   hooks: {
     applyDefaults: (template) => applyRequestDefaults(objectIn(objectIn(template, 'spec'), 'spec')),
@@ -54,7 +67,7 @@ export const RESOURCE_CLAIM_TEMPLATE: BuiltinKind = {
   validate: (template, previous) => {
     if (previous) return;
     const spec = template.in('spec');
-    validateTemplateMetadata(spec, 'spec.metadata');
+    validateClaimMetadata(spec);
     validateDeviceClaim(spec.in('spec').in('devices'));
   },
   columns: columns(),

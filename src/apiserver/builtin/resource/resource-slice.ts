@@ -10,6 +10,15 @@ export const RESOURCE_SLICE: BuiltinKind = {
   tracksGeneration: true,
   returnsDeleted: true,
   immutable: ['spec.nodeName', 'spec.driver', 'spec.pool.name'],
+  disabledFields: [
+    'spec.partitionTypeAttribute',
+    'spec.skipNodeOperations',
+    'spec.devices[].nodeAllocatableResources',
+    'spec.devices[].consumesCounters[].compatibilityGroups',
+    ...['bools', 'ints', 'strings', 'versions'].map(
+      (list) => `spec.devices[].attributes{}.${list}`,
+    ),
+  ],
   hooks: {
     prepareForCreate: (slice, { now }) => timeSliceTaints(slice, now),
     prepareForUpdate: (slice, _, { now }) => timeSliceTaints(slice, now),

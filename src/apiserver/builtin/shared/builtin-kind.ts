@@ -78,6 +78,8 @@ export interface KindTraits extends Partial<
    * is present and the field is not.
    */
   readonly defaults?: Readonly<JsonObject>;
+  /** Paths of fields that feature gates turn off by default, in the form of `fieldTree`. */
+  readonly disabledFields?: readonly string[];
   /** Paths of fields that no update changes. */
   readonly immutable?: readonly string[];
   /** True if errors in these fields do not show the new value, as those of declarative validation. */

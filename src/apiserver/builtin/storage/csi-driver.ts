@@ -9,7 +9,7 @@ export const CSI_DRIVER: BuiltinKind = {
   resource: 'storage.k8s.io/csidrivers',
   returnsDeleted: true,
   unconditionalUpdate: false,
-  immutable: ['spec.attachRequired', 'spec.volumeLifecycleModes'],
+  immutable: ['spec.volumeLifecycleModes'],
   defaults: {
     'spec.attachRequired': true,
     'spec.podInfoOnMount': false,
@@ -20,7 +20,20 @@ export const CSI_DRIVER: BuiltinKind = {
     'spec.seLinuxMount': false,
     'spec.preventPodSchedulingIfMissing': false,
   },
+  hooks: {
+    // As upstream, a new driver has no generation.
+    prepareForUpdate: (driver, previous) => {
+      if (equalJson(driver['spec'], previous['spec'])) return;
+      driver.metadata.generation = (previous.metadata.generation ?? 0) + 1;
+    },
+  },
   validate: validateDriver,
+  validateUpdate: (next, previous) => {
+    const isAttached = next.in('spec').value['attachRequired'];
+    if (isAttached === objectIn(previous, 'spec')?.['attachRequired']) return;
+    // The path of upstream.
+    next.in('spec').invalid('attachedRequired', 'field is immutable', isAttached);
+  },
   columns: columns(
     flagColumn('AttachRequired', 'spec.attachRequired', true),
     flagColumn('PodInfoOnMount', 'spec.podInfoOnMount'),

@@ -15,6 +15,7 @@ export const CSI_NODE: BuiltinKind = {
   ...STATUS_ONLY,
   returnsDeleted: true,
   unconditionalUpdate: false,
+  disabledFields: ['status.storageHealth'],
   defaults: { 'spec.drivers': null },
   validate: validateNode,
   columns: columns(count('Drivers', 'spec.drivers')),
@@ -41,11 +42,11 @@ function validateNode(node: CheckedObject, previous: StoredObject | undefined): 
       if (repeated.has(at)) spec.duplicate(`drivers[${index}]`, key);
       spec.problems(`drivers[${index}]`, qualifiedNameProblems(key), key);
     }
+    const { allocatable: _, ...fixed } = driver.value;
     for (const former of objectsIn(objectIn(previous, 'spec'), 'drivers')) {
       if (former['name'] !== name) continue;
-      const { allocatable: _, ...fixed } = driver.value;
       const { allocatable: _former, ...was } = former;
-      if (!equalJson(fixed, was)) spec.invalid('drivers', 'field is immutable', driver.value);
+      if (!equalJson(fixed, was)) spec.invalid('drivers', 'field is immutable', fixed);
     }
   }
 }

@@ -13,9 +13,7 @@ export const CSI_STORAGE_CAPACITY: BuiltinKind = {
   validate: (object) => {
     const name = object.text('storageClassName');
     object.problems('storageClassName', nameProblems(name, 'dns1123Subdomain'), name);
-    for (const field of ['capacity', 'maximumVolumeSize']) {
-      validateAmount(object, field, field, object.text(field));
-    }
+    validateAmount(object, 'capacity', 'capacity', object.text('capacity'));
     validateLabelSelector(object.get('nodeTopology'));
   },
   warnings: (object) => labelSelectorWarnings(object.in('nodeTopology')),

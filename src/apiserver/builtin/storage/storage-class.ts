@@ -1,7 +1,6 @@
 import { goJson } from '../../../util/go-format.ts';
 import { compareText, repeatedIndexes } from '../../../util/values.ts';
 import type { CheckedObject } from '../../objects/checked-object.ts';
-import type { StoredObject } from '../../objects/resource-definition.ts';
 import { columns, field, flagColumn } from '../../table/column.ts';
 import type { BuiltinKind } from '../shared/builtin-kind.ts';
 import { requireSelectorKey } from '../shared/label-selector-validation.ts';
@@ -30,8 +29,7 @@ export const STORAGE_CLASS: BuiltinKind = {
       .map((expression) => `${expression.at('key')}: ${NODE_LABELS[expression.text('key')]}`),
 };
 
-function validateClass(object: CheckedObject, previous: StoredObject | undefined): void {
-  if (previous) return;
+function validateClass(object: CheckedObject): void {
   validateDriverAndParameters(object, 'provisioner');
   object.requireOneOf('reclaimPolicy', ['Delete', 'Retain']);
   object.requireSupported('volumeBindingMode', ['Immediate', 'WaitForFirstConsumer']);
