@@ -105,7 +105,6 @@ function definitionOf(
         linkedSchema(schemaName({ group, version }, kind)),
         messageOfKind({ group, version, kind }),
         defaults,
-        others.requiresByRules,
       );
       return schema;
     },

@@ -84,9 +84,6 @@ export interface ResourceDefinition extends ResourceNames {
    */
   readonly revalidatesName?: 'object' | 'object and status';
 
-  /** True if the kind's own rules report all absent fields, which have Go's zero values. */
-  readonly requiresByRules?: boolean;
-
   /** True for kinds that a CRD defines: no strategic merge, `status` isolated with all metadata. */
   readonly custom?: boolean;
 

@@ -1,3 +1,4 @@
+import { linkedSchema, schemaName } from '../schema/builtin-schemas.ts';
 import type { JsonSchema } from '../../api/json-schema.ts';
 import type { Clock } from '../../util/clock.ts';
 import { jsonText } from '../json/json-text.ts';
@@ -77,7 +78,7 @@ export class WatchEncoder {
     metadata: { readonly resourceVersion: string },
     { includeObject, version }: Extract<Representation, { form: 'table' }>,
   ): object {
-    const { kind, custom, storedAs, schema = {} } = this.#definition;
+    const { kind, custom, storedAs } = this.#definition;
     const whole = { kind, apiVersion: apiVersionIn(this.#definition), metadata };
     const partial = {
       kind: 'PartialObjectMetadata',
@@ -85,8 +86,8 @@ export class WatchEncoder {
       metadata,
     };
     const blank = {
-      ...requiredFields(storedAs?.definition.schema ?? {}),
-      ...(!custom && requiredFields(schema)),
+      ...(storedAs && requiredOf(storedAs.definition)),
+      ...(!custom && requiredOf(this.#definition)),
       ...whole,
       metadata: { ...metadata, name: '', uid: '', creationTimestamp: '' },
     };
@@ -124,7 +125,11 @@ export class WatchEncoder {
   }
 }
 
-/** Returns the fields of an empty object in Go that a schema requires. Columns read them without a check. */
+/** Returns the required fields of an empty object in Go. Columns read them without a check. */
+function requiredOf(definition: ResourceDefinition): object {
+  return requiredFields(linkedSchema(schemaName(definition, definition.kind)));
+}
+
 function requiredFields({ required = [], properties = {} }: JsonSchema): object {
   return Object.fromEntries(
     required.map((field) => [

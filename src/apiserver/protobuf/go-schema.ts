@@ -9,30 +9,28 @@ import { objectMetaSchema } from '../schema/builtin-schemas.ts';
  * Returns the schema of a built-in kind with two sets of defaults:
  *
  * - Fields that Go's encoder always writes have their zero value: nested structs, numbers, booleans, texts, and null
- *   for times, lists and maps. A text, list or map that the schema requires has it in a status only: in a spec it
- *   would be rejected as empty, and is rejected as missing.
+ *   for times, lists and maps.
  * - The given ones, by path.
+ *
+ * No field is required: Go decodes an object without it, and the rules of the kind may refuse that.
  *
  * @param message the kind's protobuf message, which has Go's encoding of each field
  * @param defaults values by path: `spec.replicas`, `webhooks[].failurePolicy`
- * @param requiresByRules whether a required text, list or map has its zero value everywhere
  * @throws {Error} if a path leads to no field
  */
 export function goSchema(
   schema: JsonSchema,
   message: MessageType | undefined,
   defaults: Readonly<Record<string, unknown>>,
-  requiresByRules: boolean = false,
 ): JsonSchema {
-  const { properties = {} } = schema;
-  const copies = new Map<string, Map<JsonSchema, JsonSchema>>();
+  const { properties = {}, required: _, ...rest } = schema;
+  const copies: Copies = new Map();
   const fields = Object.entries(properties).map(([name, field]) => {
     if (name === 'metadata') return [name, goMetadataSchema()];
     const known = fieldOf(message, name);
-    const place = requiresByRules || name === 'status' ? 'status' : 'spec';
-    return [name, known ? withZero(field, known, isRequired(schema, name), place, copies) : field];
+    return [name, known ? withZero(field, known, copies) : field];
   });
-  let result: JsonSchema = { ...schema, properties: Object.fromEntries(fields) };
+  let result: JsonSchema = { ...rest, properties: Object.fromEntries(fields) };
   for (const [path, value] of Object.entries(defaults)) {
     result = withDefault(result, path.replaceAll('[]', '.[]').split('.'), value);
   }
@@ -43,7 +41,7 @@ let metadataSchema: JsonSchema | undefined;
 
 /** Returns the schema of the metadata of an object, whose absent fields the server sets. */
 export function goMetadataSchema(): JsonSchema {
-  metadataSchema ??= copy(objectMetaSchema(), messageType('meta.v1.ObjectMeta'), 'spec', new Map());
+  metadataSchema ??= copy(objectMetaSchema(), messageType('meta.v1.ObjectMeta'), new Map());
   return metadataSchema;
 }
 
@@ -61,27 +59,17 @@ const ANY_JSON: JsonSchema = {
   'x-kubernetes-map-type': 'atomic',
 };
 
-type Place = 'spec' | 'status';
-type Copies = Map<string, Map<JsonSchema, JsonSchema>>;
+type Copies = Map<MessageType, Map<JsonSchema, JsonSchema>>;
 
 /** The schema of a field, with its zero value if Go always writes it. */
-function withZero(
-  schema: JsonSchema,
-  field: MessageField,
-  required: boolean,
-  place: Place,
-  copies: Copies,
-): JsonSchema {
-  const copied = typeof field.type === 'string' ? schema : inside(schema, field, place, copies);
+function withZero(schema: JsonSchema, field: MessageField, copies: Copies): JsonSchema {
+  const copied = typeof field.type === 'string' ? schema : inside(schema, field, copies);
   // Behind a pointer, Go sets also a default that is a zero value.
   if (field.pointer && (copied.zero ?? null) !== null) return { ...copied, default: copied.zero };
-  if (field.optional || copied.default !== undefined) return copied;
-  const isLeftOut = required && place === 'spec';
-  if (field.pointer || field.label !== 'single') return isLeftOut ? copied : { ...copied, ...NULL };
-  if (isTime(field.type)) return { ...copied, ...NULL };
+  if (field.optional || field.pointer || copied.default !== undefined) return copied;
+  if (field.label !== 'single' || isTime(field.type)) return { ...copied, ...NULL };
   const zero = zeroOf(copied, field);
-  if (zero === undefined || (zero === '' && isLeftOut)) return copied;
-  return { ...copied, default: zero };
+  return zero === undefined ? copied : { ...copied, default: zero };
 }
 
 const NULL: JsonSchema = { nullable: true, zero: null };
@@ -91,31 +79,23 @@ function isTime(type: MessageField['type']): boolean {
 }
 
 /** The schema of a message, a list or a map of messages. */
-function inside(schema: JsonSchema, field: MessageField, place: Place, copies: Copies): JsonSchema {
+function inside(schema: JsonSchema, field: MessageField, copies: Copies): JsonSchema {
   const { type, label } = field;
   const message = typeof type === 'string' ? undefined : messageType(type.message);
   const { items, additionalProperties } = schema;
-  if (label === 'list' && items) return { ...schema, items: copy(items, message, place, copies) };
+  if (label === 'list' && items) return { ...schema, items: copy(items, message, copies) };
   if (label === 'map' && typeof additionalProperties === 'object') {
-    const values = copy(additionalProperties, message, place, copies);
+    const values = copy(additionalProperties, message, copies);
     return { ...schema, additionalProperties: values };
   }
-  return label === 'single' ? copy(schema, message, place, copies) : schema;
+  return label === 'single' ? copy(schema, message, copies) : schema;
 }
-
-/** As upstream, which validates only its texts: its schema also requires the reference to a Secret. */
-const SCALE_IO = 'core.v1.ScaleIOVolumeSource';
 
 /** Messages that keep any JSON. One manager owns all of it, as in the schemas of Kubernetes. */
 const ANY: ReadonlySet<string> = new Set(['meta.v1.FieldsV1', 'runtime.RawExtension']);
 
 /** Schemas are shared and may contain themselves: each is copied once for each message. */
-function copy(
-  schema: JsonSchema,
-  message: MessageType | undefined,
-  place: Place,
-  copies: Copies,
-): JsonSchema {
+function copy(schema: JsonSchema, message: MessageType | undefined, copies: Copies): JsonSchema {
   if (message?.name === QUANTITY) return QUANTITY_SCHEMA;
   if (message?.name === 'intstr.IntOrString') return INT_OR_STRING_SCHEMA;
   if (message && ANY.has(message.name)) return ANY_JSON;
@@ -123,31 +103,19 @@ function copy(
     // A pointer may refer to the zero time, which is null.
     return { type: 'string', format: message.name, nullable: true };
   }
-  const { properties } = schema;
+  const { properties, required: _, ...rest } = schema;
   if (!message || !properties) return schema;
-  const key = `${place} ${message.name}`;
-  const ofMessage = copies.get(key) ?? new Map<JsonSchema, JsonSchema>();
-  copies.set(key, ofMessage);
+  const ofMessage = copies.get(message) ?? new Map<JsonSchema, JsonSchema>();
+  copies.set(message, ofMessage);
   const known = ofMessage.get(schema);
   if (known) return known;
   const node = {};
   ofMessage.set(schema, node);
   const fields = Object.entries(properties).map(([name, property]) => {
     const field = fieldOf(message, name);
-    return [
-      name,
-      field ? withZero(property, field, isRequired(schema, name), place, copies) : property,
-    ];
+    return [name, field ? withZero(property, field, copies) : property];
   });
-  return Object.assign(node, schema, {
-    properties: Object.fromEntries(fields),
-    ...(message.name === SCALE_IO && { required: [] }),
-  });
-}
-
-/** Schemas also require the values of headers and sysctls, which can be empty. */
-function isRequired({ required = [] }: JsonSchema, name: string): boolean {
-  return required.includes(name) && name !== 'value';
+  return Object.assign(node, rest, { properties: Object.fromEntries(fields) });
 }
 
 /** Undefined for most types with their own JSON, and for bytes, whose zero value is null. */
@@ -203,7 +171,7 @@ function withDefault(
   }
   const field = properties?.[name];
   if (!field) throw new Error(`No field ${name}`);
-  const own = value === null ? NULL : { default: value, nullable: false };
+  const own = value === null ? NULL : { default: value };
   const changed = rest.length > 0 ? withDefault(field, rest, value) : { ...field, ...own };
   return { ...schema, properties: { ...properties, [name]: changed } };
 }

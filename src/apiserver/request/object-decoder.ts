@@ -223,13 +223,12 @@ export function isOfAnotherType({ reason, badValue, detail }: FieldError): boole
 export function requireGoTypes(
   { definition, info, warnings }: Pick<ReceivedRequest, 'definition' | 'info' | 'warnings'>,
   object: StoredObject,
-  errors: readonly FieldError[] = validateValues(object, definition.schema ?? {}),
   toError: (why: string) => Error = (why) =>
     info.verb === 'patch'
       ? unprocessablePatch(definition, object, why)
       : cannotBeHandled(definition, why),
 ): void {
-  let wrong = firstMismatch(errors);
+  let wrong = firstMismatch(validateValues(object, definition.schema ?? {}));
   if (!wrong) return;
   // A patch encodes what it has changed with sorted keys.
   if (info.verb === 'patch') {

@@ -8,13 +8,7 @@ import { withDefaults } from './defaults.ts';
 import type { WriteRequest } from './hook-context.ts';
 import { hookContext } from './hook-context.ts';
 import { toStoredKind } from './stored-kind.ts';
-import {
-  addWarnings,
-  errorsOfKind,
-  requireValid,
-  validateObject,
-  withSchemaErrors,
-} from './validation.ts';
+import { addWarnings, errorsOfKind, requireValid, validateObject } from './validation.ts';
 
 /**
  * Returns the object to store for a new draft: with complete metadata, without the fields that the client does not
@@ -53,15 +47,12 @@ export async function beforeCreate(request: WriteRequest, draft: ApiObject): Pro
   const bySchema = validateObject(request, object, undefined, ofMetadata);
   await pause(request);
   const ofKind = await errorsOfKind(request, object);
-  requireValid(
-    definition,
-    object,
-    withSchemaErrors(bySchema, [
-      ...(isLast && ofKind.length > 0 ? [] : ofMetadata),
-      ...validateKubeFinalizers(object.metadata, definition),
-      ...ofKind,
-    ]),
-  );
+  requireValid(definition, object, [
+    ...(isLast && ofKind.length > 0 ? [] : ofMetadata),
+    ...validateKubeFinalizers(object.metadata, definition),
+    ...ofKind,
+    ...bySchema,
+  ]);
   await pause(request);
   const unauthorized = hooks?.authorize?.(object, undefined, hookContext(request)) ?? [];
   requireValid(definition, object, unauthorized);

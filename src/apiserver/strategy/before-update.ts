@@ -17,13 +17,7 @@ import { prune } from '../schema/pruning.ts';
 import type { WriteRequest } from './hook-context.ts';
 import { hookContext } from './hook-context.ts';
 import { toStoredKind } from './stored-kind.ts';
-import {
-  addWarnings,
-  errorsOfKind,
-  requireValid,
-  validateObject,
-  withSchemaErrors,
-} from './validation.ts';
+import { addWarnings, errorsOfKind, requireValid, validateObject } from './validation.ts';
 
 /**
  * Returns the object to store in place of `previous`: with the fields of `draft` that the main resource or subresource
@@ -69,17 +63,14 @@ export async function beforeUpdate(
   await pause(request, previous);
   const ofKind = await errorsOfKind(request, object, previous);
   await pause(request, previous);
-  requireValid(
-    definition,
-    object,
-    withSchemaErrors(bySchema, [
-      ...ofKind,
-      ...(hooks?.validateUpdate?.(object, previous, info.subresource) ?? []),
-      ...ofMetadata.errors,
-      ...(isOfType(object, definition) ? ofMetadata.ofRules : []),
-      ...validateKubeFinalizers(object.metadata, definition, info.subresource),
-    ]),
-  );
+  requireValid(definition, object, [
+    ...ofKind,
+    ...(hooks?.validateUpdate?.(object, previous, info.subresource) ?? []),
+    ...ofMetadata.errors,
+    ...(isOfType(object, definition) ? ofMetadata.ofRules : []),
+    ...validateKubeFinalizers(object.metadata, definition, info.subresource),
+    ...bySchema,
+  ]);
   await pause(request, previous);
   const unauthorized = hooks?.authorize?.(object, previous, hookContext(request)) ?? [];
   requireValid(definition, object, unauthorized);

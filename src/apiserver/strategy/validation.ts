@@ -10,11 +10,10 @@ import type { JsonSchema } from '../../api/json-schema.ts';
 import { fieldSchema } from '../../api/json-schema.ts';
 import { embeddedTypeError, validateCustom } from '../request/embedded-resources.ts';
 import { validateScaleValues } from '../objects/scale-values.ts';
-import { validateValues } from '../schema/validate.ts';
 import { invalidError } from '../objects/status-error.ts';
 
 /**
- * Validates an object by its schema.
+ * Validates an object by its schema. Only that of a custom resource has rules for values.
  *
  * @param others errors of the metadata, on which the rules of a custom resource depend
  */
@@ -27,17 +26,9 @@ export function validateObject(
   const { schema, custom, subresources } = definition;
   if (!schema) return [];
   if (!custom) {
-    const errors = validateValues(object, schema);
-    requireGoTypes({ definition, info, warnings }, object, errors);
-    // Enums and list keys are left to the rules of the kind. In a status and in the metadata of a template, an absent
-    // field has Go's zero value.
-    const { validate, validateInSteps } = definition.hooks ?? {};
-    const byOwnRules = validate !== undefined || validateInSteps !== undefined;
-    return errors.filter(({ reason, field }) =>
-      reason === 'FieldValueRequired'
-        ? !definition.requiresByRules && !/^status\.|\.metadata\./.test(field)
-        : !byOwnRules && reason === 'FieldValueNotSupported',
-    );
+    // The rules of the kind validate its values.
+    requireGoTypes({ definition, info, warnings }, object);
+    return [];
   }
   const ofType = validateType(object, definition);
   if (ofType.length > 0) {
@@ -86,25 +77,6 @@ export async function errorsOfKind(
   return runSteps(request, validateInSteps(object, previous, info.subresource), previous);
 }
 
-/**
- * Returns the errors of the kind's own rules, and then those of the schema for other fields: both may report the same
- * field.
- */
-export function withSchemaErrors(
-  ofSchema: readonly FieldError[],
-  ofRules: readonly FieldError[],
-): readonly FieldError[] {
-  const reported = new Set(ofRules.map(({ field }) => field));
-  const forbidden = ofRules.filter(({ reason }) => reason === 'FieldValueForbidden');
-  const isNew = ({ field }: FieldError) =>
-    !reported.has(field) &&
-    // Some rules report an item with the path of its list.
-    !reported.has(field.replaceAll(/\[\d+\]/g, '')) &&
-    // Upstream does not look into a field that must be absent.
-    !forbidden.some((whole) => field.startsWith(`${whole.field}.`));
-  return [...ofRules, ...ofSchema.filter(isNew)];
-}
-
 /** @throws {StatusError} 422 if there are errors */
 export function requireValid(
   definition: ResourceDefinition,
@@ -133,7 +105,7 @@ export function requireDecodable(
   toError?: (why: string) => Error,
 ): void {
   if (request.definition.custom) requireEmbeddedTypes(request, object);
-  else requireGoTypes(request, object, undefined, toError);
+  else requireGoTypes(request, object, toError);
 }
 
 /**

@@ -11,7 +11,6 @@ import { PORT_PROTOCOLS, requireNodeName, requireUsableIp } from '../shared/endp
 
 export const ENDPOINTS_KIND: BuiltinKind = {
   resource: 'endpoints',
-  requiresByRules: true,
   revalidatesName: 'object',
   createOnUpdate: true,
   defaults: { 'subsets[].ports[].protocol': 'TCP' },

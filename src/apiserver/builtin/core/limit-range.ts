@@ -15,7 +15,6 @@ import type { BuiltinKind } from '../shared/builtin-kind.ts';
 
 export const LIMIT_RANGE: BuiltinKind = {
   resource: 'limitranges',
-  requiresByRules: true,
   revalidatesName: 'object',
   createOnUpdate: true,
   defaults: { 'spec.limits': null },

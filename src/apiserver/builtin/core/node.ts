@@ -24,7 +24,6 @@ const wideNodeColumn = wide<MutableNode>;
 
 export const NODE: BuiltinKind = {
   resource: 'nodes',
-  requiresByRules: true,
   revalidatesName: 'object',
   keepsStatus: true,
   selectableFields: {

@@ -27,7 +27,6 @@ import { annotationWarnings, claimWarnings } from '../shared/warnings.ts';
 
 export const PERSISTENT_VOLUME_CLAIM: BuiltinKind = {
   resource: 'persistentvolumeclaims',
-  requiresByRules: true,
   revalidatesName: 'object',
   returnsDeleted: true,
   defaults: { 'spec.volumeMode': 'Filesystem', 'status.phase': 'Pending' },

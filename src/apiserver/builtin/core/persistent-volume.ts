@@ -31,7 +31,6 @@ import { VOLUMES, annotationWarnings, nodeSelectorWarnings } from '../shared/war
 
 export const PERSISTENT_VOLUME: BuiltinKind = {
   resource: 'persistentvolumes',
-  requiresByRules: true,
   revalidatesName: 'object',
   returnsDeleted: true,
   defaults: {

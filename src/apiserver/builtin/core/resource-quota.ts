@@ -15,7 +15,6 @@ import type { BuiltinKind } from '../shared/builtin-kind.ts';
 
 export const RESOURCE_QUOTA: BuiltinKind = {
   resource: 'resourcequotas',
-  requiresByRules: true,
   returnsDeleted: true,
   validate: (quota) => {
     const spec = quota.in('spec');

@@ -19,7 +19,6 @@ import { addressWarnings } from '../shared/warnings.ts';
 
 export const ENDPOINT_SLICE: BuiltinKind = {
   resource: 'discovery.k8s.io/endpointslices',
-  requiresByRules: true,
   revalidatesName: 'object',
   tracksGeneration: true,
   defaults: { 'ports[].name': '', 'ports[].protocol': 'TCP' },

@@ -8,7 +8,6 @@ import { requireDomainPath } from '../shared/domain-names.ts';
 
 export const INGRESS_CLASS: BuiltinKind = {
   resource: 'networking.k8s.io/ingressclasses',
-  requiresByRules: true,
   revalidatesName: 'object',
   tracksGeneration: true,
   defaults: { 'spec.parameters.scope': 'Cluster' },

@@ -18,7 +18,6 @@ import { loadBalancerWarnings } from '../shared/warnings.ts';
 
 export const INGRESS: BuiltinKind = {
   resource: 'networking.k8s.io/ingresses',
-  requiresByRules: true,
   revalidatesName: 'object',
   tracksGeneration: true,
   hooks: { admit: setIngressClass },

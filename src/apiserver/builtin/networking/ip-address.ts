@@ -7,7 +7,6 @@ import type { BuiltinKind } from '../shared/builtin-kind.ts';
 
 export const IP_ADDRESS: BuiltinKind = {
   resource: 'networking.k8s.io/ipaddresses',
-  requiresByRules: true,
   immutable: ['spec.parentRef'],
   hidesImmutable: true,
   validate: validateAddress,

@@ -13,7 +13,6 @@ import { addressWarnings } from '../shared/warnings.ts';
 
 export const NETWORK_POLICY: BuiltinKind = {
   resource: 'networking.k8s.io/networkpolicies',
-  requiresByRules: true,
   tracksGeneration: true,
   defaults: { 'spec.ingress[].ports[].protocol': 'TCP', 'spec.egress[].ports[].protocol': 'TCP' },
   hooks: {

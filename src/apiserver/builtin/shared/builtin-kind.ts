@@ -39,7 +39,6 @@ export interface KindTraits extends Partial<
     | 'prefixFormat'
     | 'orphansDependents'
     | 'ownsNothing'
-    | 'requiresByRules'
     | 'returnsDeleted'
     | 'revalidatesName'
     | 'review'

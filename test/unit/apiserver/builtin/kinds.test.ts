@@ -330,6 +330,8 @@ test('a CRD has default names and a storage version', () => {
     },
   });
   assert.deepEqual(crd['spec'], {
+    group: '',
+    scope: '',
     names: { kind: 'Count', plural: 'counts', singular: 'count', listKind: 'CountList' },
     conversion: { strategy: 'None' },
     versions: [{ name: 'v1', served: true, storage: true }],
