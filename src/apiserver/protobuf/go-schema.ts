@@ -9,7 +9,7 @@ import { objectMetaSchema } from '../schema/builtin-schemas.ts';
  * Returns the schema of a built-in kind with two sets of defaults:
  *
  * - Fields that Go's encoder always writes have their zero value: nested structs, numbers, booleans, texts, and null
- *   for times, lists and maps.
+ *   for pointers, times, lists and maps.
  * - The given ones, by path.
  *
  * No field is required: Go decodes an object without it, and the rules of the kind may refuse that.
@@ -66,8 +66,9 @@ function withZero(schema: JsonSchema, field: MessageField, copies: Copies): Json
   const copied = typeof field.type === 'string' ? schema : inside(schema, field, copies);
   // Behind a pointer, Go sets also a default that is a zero value.
   if (field.pointer && (copied.zero ?? null) !== null) return { ...copied, default: copied.zero };
-  if (field.optional || field.pointer || copied.default !== undefined) return copied;
-  if (field.label !== 'single' || isTime(field.type)) return { ...copied, ...NULL };
+  if (field.optional || copied.default !== undefined) return copied;
+  const isNull = field.pointer || field.label !== 'single' || isTime(field.type);
+  if (isNull) return { ...copied, ...NULL };
   const zero = zeroOf(copied, field);
   return zero === undefined ? copied : { ...copied, default: zero };
 }
