@@ -15,7 +15,6 @@ import { requireCollisionsKept } from '../shared/status-validation.ts';
 
 export const DAEMON_SET: BuiltinKind = {
   resource: 'apps/daemonsets',
-  requiresByRules: true,
   tracksGeneration: true,
   defaults: {
     'spec.selector': null,

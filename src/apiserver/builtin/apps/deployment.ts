@@ -22,7 +22,6 @@ import { requireCollisionsKept } from '../shared/status-validation.ts';
 
 export const DEPLOYMENT: BuiltinKind = {
   resource: 'apps/deployments',
-  requiresByRules: true,
   scale: WORKLOAD_SCALE,
   tracksGeneration: true,
   statusKeeps: ['labels'],

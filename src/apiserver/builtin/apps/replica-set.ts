@@ -10,7 +10,6 @@ import type { BuiltinKind } from '../shared/builtin-kind.ts';
 
 export const REPLICA_SET: BuiltinKind = {
   resource: 'apps/replicasets',
-  requiresByRules: true,
   scale: WORKLOAD_SCALE,
   tracksGeneration: true,
   defaults: { 'spec.replicas': 1 },

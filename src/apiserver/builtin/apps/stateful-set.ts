@@ -21,7 +21,6 @@ import { claimWarnings } from '../shared/warnings.ts';
 
 export const STATEFUL_SET: BuiltinKind = {
   resource: 'apps/statefulsets',
-  requiresByRules: true,
   nameFormat: 'dns1123Label',
   scale: WORKLOAD_SCALE,
   tracksGeneration: true,

@@ -24,7 +24,6 @@ import type { BuiltinKind } from '../shared/builtin-kind.ts';
 
 export const HORIZONTAL_POD_AUTOSCALER_V1: BuiltinKind = {
   resource: 'autoscaling/v1/horizontalpodautoscalers',
-  requiresByRules: true,
   tracksGeneration: true,
   defaults: { 'spec.minReplicas': 1 },
   hooks: { applyDefaults: convert },

@@ -10,7 +10,6 @@ import type { BuiltinKind } from '../shared/builtin-kind.ts';
 /** Stored as autoscaling/v2. */
 export const HORIZONTAL_POD_AUTOSCALER: BuiltinKind = {
   resource: 'autoscaling/horizontalpodautoscalers',
-  requiresByRules: true,
   tracksGeneration: true,
   defaults: { 'spec.minReplicas': 1 },
   hooks: { applyDefaults },

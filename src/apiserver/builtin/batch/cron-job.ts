@@ -14,7 +14,6 @@ import { selectorCell } from '../shared/cells.ts';
 
 export const CRON_JOB: BuiltinKind = {
   resource: 'batch/cronjobs',
-  requiresByRules: true,
   tracksGeneration: true,
   defaults: {
     'spec.concurrencyPolicy': 'Allow',

@@ -21,7 +21,6 @@ import { selectorInGo, validateLabelSelector } from '../shared/label-selector-va
 
 export const JOB: BuiltinKind = {
   resource: 'batch/jobs',
-  requiresByRules: true,
   orphansDependents: true,
   tracksGeneration: true,
   selectableFields: {

@@ -9,7 +9,6 @@ import { labelsText } from '../shared/cells.ts';
 
 export const POD_TEMPLATE: BuiltinKind = {
   resource: 'podtemplates',
-  requiresByRules: true,
   tracksGeneration: true,
   returnsDeleted: true,
   disabledFields: disabledTemplateFields('template'),

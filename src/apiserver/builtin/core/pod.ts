@@ -37,7 +37,6 @@ import type { BuiltinKind } from '../shared/builtin-kind.ts';
 
 export const POD: BuiltinKind = {
   resource: 'pods',
-  requiresByRules: true,
   revalidatesName: 'object',
   tracksGeneration: true,
   statusKeeps: ['deletionTimestamp', 'ownerReferences'],

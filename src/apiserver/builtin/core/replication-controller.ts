@@ -12,7 +12,6 @@ import { labelsText } from '../shared/cells.ts';
 
 export const REPLICATION_CONTROLLER: BuiltinKind = {
   resource: 'replicationcontrollers',
-  requiresByRules: true,
   orphansDependents: true,
   scale: WORKLOAD_SCALE,
   // As upstream, which validates only the generated name.

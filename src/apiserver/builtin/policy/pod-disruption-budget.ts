@@ -7,7 +7,6 @@ import { validateConditions } from '../shared/status-validation.ts';
 
 export const POD_DISRUPTION_BUDGET: BuiltinKind = {
   resource: 'policy/poddisruptionbudgets',
-  requiresByRules: true,
   // As upstream, which validates no metadata of a budget.
   validatesMetadataLast: true,
   nameFormat: 'pathSegment',

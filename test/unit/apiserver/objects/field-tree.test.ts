@@ -17,6 +17,7 @@ const CASES: Readonly<
     { list: [{}, 'a', { b: 2 }] },
   ],
   'fields of the values of a map': [['map{}.a'], { map: { a: { a: 1 } } }, { map: { a: {} } }],
+  'a key with dots': [['map[a.b/c]'], { map: { 'a.b/c': 1, d: 1 } }, { map: { d: 1 } }],
   'a parent that becomes empty': [['a?.b', 'a.c.d'], { a: { b: 1 } }, {}],
   'a parent with another field': [['a?.b'], { a: { b: 1, c: 1 } }, { a: { c: 1 } }],
   'a parent that was empty': [['a?.b'], { a: {} }, { a: {} }],
@@ -35,7 +36,8 @@ function unknownPaths(tree: FieldTree, schema: JsonSchema | undefined, path: str
   if (!schema) return [path];
   return [...tree.fields].flatMap(([field, inner]) => {
     const { items, additionalProperties, properties = {} } = schema;
-    const next = field === '[]' ? items : field === '{}' ? additionalProperties : properties[field];
+    const ofMap = field === '{}' || !Object.hasOwn(properties, field);
+    const next = field === '[]' ? items : ofMap ? additionalProperties : properties[field];
     return unknownPaths(inner, typeof next === 'object' ? next : undefined, `${path}.${field}`);
   });
 }
