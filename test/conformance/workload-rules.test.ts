@@ -575,3 +575,25 @@ test('a refused change of a Pod shows the lines of upstream that differ', async 
   );
   await api.send('DELETE', `${path}?gracePeriodSeconds=0`);
 });
+
+test('the decoder ends at a value whose type decodes itself', async () => {
+  const decoded = async (container: Json) => {
+    const { body } = await api.post(
+      PODS,
+      podOf({ containers: [{ name: 'c', image: 5, ...container }] }),
+    );
+    return body.message.replace(/^.* as a Pod: /, '');
+  };
+  assert.match(await decoded({}), /field Container.spec.containers.image of type string$/);
+  assert.match(await decoded({ resources: { limits: { cpu: [] } } }), /^quantities must match /);
+  for (const port of [{}, [1], true]) {
+    const probe = { livenessProbe: { httpGet: { port } } };
+    assert.match(await decoded(probe), /ProbeHandler.httpGet.port of type int32$/);
+  }
+  const { body } = await api.post(`${BATCH}/cronjobs`, {
+    metadata: { name: 'c' },
+    spec: { schedule: 1 },
+    status: { lastSuccessfulTime: [] },
+  });
+  assert.match(body.message, /CronJobStatus.status.lastSuccessfulTime of type string$/);
+});

@@ -239,9 +239,10 @@ export function requireGoTypes(
   throw toError(unmarshalProblem(wrong, object, goKindOf(definition)));
 }
 
-/** As upstream, the decoder stops at a value that is no time or quantity, and continues after other values. */
+/** As upstream, the decoder stops at a value of a type that decodes itself, and continues after other values. */
 function firstMismatch(errors: readonly FieldError[]): FieldError | undefined {
-  return errors.find(endsDecoding) ?? errors.find(isOfAnotherType);
+  const end = errors.find((error, index) => endsDecoding(error, errors[index - 1]));
+  return end ?? errors.find(isOfAnotherType);
 }
 
 /** Returns why Go does not decode an object: the first value of another type. */

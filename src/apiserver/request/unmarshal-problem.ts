@@ -4,6 +4,7 @@ import type { FieldError } from '../../api/field-error.ts';
 import { NOT_A_QUANTITY, quantityProblem } from '../../api/quantity.ts';
 import { utf8Length } from '../../util/bytes.ts';
 import { goNumber } from '../../util/go-format.ts';
+import { goQuote } from '../../util/go-quote.ts';
 import { isRecord } from '../../util/values.ts';
 import { goTypeOf } from '../json/go-json.ts';
 import { NumberText } from '../../util/number-text.ts';
@@ -67,8 +68,13 @@ export function isOutOfRange({ detail }: Pick<FieldError, 'detail'>): boolean {
   return OUT_OF_RANGE.test(detail);
 }
 
-/** Whether Go's decoder ends at a value: types with their own decoder end it. */
-export function endsDecoding({ detail }: FieldError): boolean {
+/**
+ * Whether Go's decoder ends at a value: types with their own decoder end it.
+ *
+ * @param before the error before that of the value, which tells that it has none of several types
+ */
+export function endsDecoding({ field, detail }: FieldError, before?: FieldError): boolean {
+  if (before?.detail.startsWith(`${goQuote(field)} must validate one and only one `)) return true;
   return [TIME, MICRO_TIME, QUANTITY].some((type) => detail.includes(` must be of type ${type}: `));
 }
 

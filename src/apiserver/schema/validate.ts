@@ -2,7 +2,7 @@ import { equalJson } from '../../api/equal.ts';
 import { Correlation } from '../../cel/correlation.ts';
 import type { FieldError } from '../../api/field-error.ts';
 import { fieldError, MAX_FIELD_ERRORS, Verbatim } from '../../api/field-error.ts';
-import { checkedFormat } from '../../api/formats.ts';
+import { MICRO_TIME, TIME, checkedFormat } from '../../api/formats.ts';
 import { goJson } from '../../util/go-format.ts';
 import { goQuote } from '../../util/go-quote.ts';
 import type { JsonSchema } from '../../api/json-schema.ts';
@@ -145,7 +145,8 @@ function typeError(
   const fits =
     types.length === 0 || types.includes(type) || (type === 'integer' && types.includes('number'));
   if (fits && types.length > 0) return undefined;
-  if (format !== undefined && type !== 'string' && type !== 'array') {
+  const isGo = format === TIME || format === MICRO_TIME;
+  if (format !== undefined && type !== 'string' && (type !== 'array' || isGo)) {
     // A boolean has no format, and is no empty text.
     const shown = actual === '' ? new Verbatim('""') : actual;
     return { ...invalidType(path, format, actual), badValue: shown };
