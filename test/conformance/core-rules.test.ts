@@ -326,6 +326,20 @@ test('the paths and backends of an Ingress are validated', async () => {
   );
 });
 
+test('a text that Go compares as such is shown as a Go string', async () => {
+  const parameters = { kind: 'a', name: 'b', scope: '<' };
+  await refuses(
+    '/apis/networking.k8s.io/v1/ingressclasses',
+    [[parameters, 'spec.parameters.scope: Unsupported value: "<": supported values: "Cluster"']],
+    () => ({ spec: { controller: 'a/b', parameters } }),
+  );
+  await refuses(
+    `/api/v1/namespaces/${await api.namespace()}/services`,
+    [['<', 'spec.trafficDistribution: Unsupported value: "<": supported values: "PreferClose"']],
+    (trafficDistribution) => ({ spec: { ports: [{ port: 80 }], trafficDistribution } }),
+  );
+});
+
 test('the ports and blocks of a NetworkPolicy are validated', async () => {
   const path = `/apis/networking.k8s.io/v1/namespaces/${await api.namespace()}/networkpolicies`;
   const block = (cidr: string, ...except: string[]) => ({ from: [{ ipBlock: { cidr, except } }] });
@@ -575,6 +589,26 @@ test('the names in errors of events.k8s.io are those of the group', async () => 
   assert.deepEqual([body.reason, body.details.group], ['Conflict', 'events.k8s.io']);
   const changed = await api.put(`${path}/a`, { ...event, reportingController: 'f' });
   requireCauses(changed, ['reportingController: Invalid value: "f": field is immutable'], 'event');
+  const moved = {
+    ...event,
+    regarding: { namespace: space, kind: '<' },
+    deprecatedSource: { host: 'f' },
+  };
+  requireCauses(
+    await api.put(`${path}/a`, moved),
+    [
+      `involvedObject: Invalid value: {"Kind":"\\u003c","Namespace":"${space}","Name":"","UID":"","APIVersion":"","ResourceVersion":"","FieldPath":""}: field`,
+      'source: Invalid value: {"Component":"","Host":"f"}: field is immutable',
+    ],
+    'event',
+  );
+  const related = { ...event, metadata: { name: 'c' }, related: { kind: 'Pod' } };
+  await api.made(api.post(path, related));
+  requireCauses(
+    await api.put(`${path}/c`, { ...related, related: undefined }),
+    ['related: Invalid value: null: field is immutable'],
+    'event',
+  );
   const labeled = await api.patch(`${path}/a`, { metadata: { labels: { a: '-' } } });
   requireCauses(labeled, ['metadata.labels: Invalid value: "-"'], 'labels');
   const core = `/api/v1/namespaces/${space}/events`;

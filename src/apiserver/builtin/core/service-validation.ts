@@ -1,5 +1,6 @@
 import { Verbatim } from '../../../api/field-error.ts';
 import { goJson } from '../../../util/go-format.ts';
+import { goQuote } from '../../../util/go-quote.ts';
 import type { JsonObject } from '../../../util/json-value.ts';
 import { listIn, objectIn, objectsIn, textIn } from '../../../util/json-value.ts';
 import { nameProblems, qualifiedNameProblems } from '../../../api/object-names.ts';
@@ -52,7 +53,7 @@ export function validateService(service: CheckedObject, previous: StoredObject |
   spec.requireSupported('internalTrafficPolicy', ['Cluster', 'Local']);
   const distribution = spec.text('trafficDistribution');
   if (spec.has('trafficDistribution') && !DISTRIBUTIONS.includes(distribution)) {
-    spec.notSupported('trafficDistribution', DISTRIBUTIONS);
+    spec.notSupported('trafficDistribution', DISTRIBUTIONS, new Verbatim(goQuote(distribution)));
   }
   spec.requireOneOf('type', TYPES);
 }

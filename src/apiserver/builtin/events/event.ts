@@ -1,3 +1,6 @@
+import { Verbatim } from '../../../api/field-error.ts';
+import { goJson } from '../../../util/go-format.ts';
+import { isRecord } from '../../../util/values.ts';
 import { objectIn, textIn } from '../../../util/json-value.ts';
 import { equalJson } from '../../../api/equal.ts';
 import { namePrefixProblems } from '../../../api/object-names.ts';
@@ -81,8 +84,32 @@ function requireImmutable(event: CheckedObject, previous: StoredObject): void {
   for (const [own, stored] of [...RENAMED, ...IMMUTABLE.map((field) => [field, field] as const)]) {
     const value = event.value[own];
     const field = own === 'reportingController' ? own : stored;
-    if (!equalJson(value, previous[own])) event.invalid(field, 'field is immutable', value ?? '');
+    if (equalJson(value, previous[own])) continue;
+    event.invalid(field, 'field is immutable', shownValue(own, value));
   }
+}
+
+/** Structs with the names of their fields in JSON and in Go. */
+const REFERENCE =
+  'kind=Kind namespace=Namespace name=Name uid=UID apiVersion=APIVersion resourceVersion=ResourceVersion fieldPath=FieldPath';
+const STRUCTS: ReadonlyMap<string, string> = new Map([
+  ['regarding', REFERENCE],
+  ['related', REFERENCE],
+  ['deprecatedSource', 'component=Component host=Host'],
+]);
+
+/** Returns a value as upstream shows it: a struct has the names of Go's fields. */
+function shownValue(field: string, value: unknown): unknown {
+  const struct = STRUCTS.get(field);
+  if (struct === undefined) {
+    return value ?? (field === 'deprecatedCount' ? 0 : /time/i.test(field) ? null : '');
+  }
+  if (!isRecord(value) && field === 'related') return null;
+  const members = struct.split(' ').map((pair) => {
+    const [name = '', goName = ''] = pair.split('=');
+    return `"${goName}":${goJson(isRecord(value) ? (value[name] ?? '') : '')}`;
+  });
+  return new Verbatim(`{${members.join(',')}}`);
 }
 
 function validateSeries(event: CheckedObject): void {

@@ -1,3 +1,5 @@
+import { Verbatim } from '../../../api/field-error.ts';
+import { goQuote } from '../../../util/go-quote.ts';
 import { utf8Length } from '../../../util/bytes.ts';
 import { objectIn, textIn } from '../../../util/json-value.ts';
 import { nameProblems } from '../../../api/object-names.ts';
@@ -35,6 +37,8 @@ export const INGRESS_CLASS: BuiltinKind = {
   ],
 };
 
+const SCOPES = ['Cluster', 'Namespace'];
+
 function validateIngressClass(object: CheckedObject): void {
   const spec = object.in('spec');
   const controller = spec.text('controller');
@@ -48,7 +52,9 @@ function validateIngressClass(object: CheckedObject): void {
   }
   parameters.requireName('kind', 'pathSegment');
   parameters.requireName('name', 'pathSegment');
-  parameters.requireSupported('scope', ['Cluster', 'Namespace']);
+  const scope = parameters.text('scope');
+  if (!SCOPES.includes(scope))
+    parameters.notSupported('scope', SCOPES, new Verbatim(goQuote(scope)));
   const isSet = parameters.has('namespace');
   if (parameters.text('scope') === 'Cluster' && isSet) {
     parameters.forbidden('namespace', "`parameters.scope` is set to 'Cluster'");
