@@ -781,3 +781,14 @@ test('an address outside the ranges of the cluster is refused', async () => {
     'dry run',
   );
 });
+
+test('a deprecated kind warns only of methods that it has', async () => {
+  const path = `/api/v1/namespaces/${await api.namespace()}/endpoints`;
+  for (const [reply, status, warns] of [
+    [await api.get(path), 200, true],
+    [await api.put(path, {}), 405, false],
+    [await api.patch(`${path}/a`, {}, 'application/other'), 415, false],
+  ] as const) {
+    assert.deepEqual([reply.status, Boolean(reply.headers['warning'])], [status, warns]);
+  }
+});

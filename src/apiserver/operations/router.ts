@@ -48,18 +48,21 @@ export async function answerCall(
 ): Promise<RenderedAnswer | undefined> {
   const definition = backend.registry.find(info.group, info.version, info.resource);
   if (!definition || !hasPath(request, info, definition)) return undefined;
-  if (definition.deprecationWarning) notes.warnings.push(definition.deprecationWarning);
+  const { deprecationWarning: warning, custom } = definition;
+  // As upstream, only a custom resource warns of a method or a type of patches that it does not have.
+  if (warning && custom) notes.warnings.push(warning);
   const operation = operationOf(info, definition);
   if (!operation) throw verbError(info, definition);
   const { accept } = request.headers;
   const types = patchTypes(definition);
   if (info.verb === 'patch' && !types.includes(contentType(request))) {
-    throw definition.custom ? unsupportedMediaType(types) : noConsumer();
+    throw custom ? unsupportedMediaType(types) : noConsumer();
   }
   const isStream = info.verb === 'watch';
-  if (!definition.custom) {
+  if (!custom) {
     const texts = info.subresource === 'log' ? ['text/plain'] : [];
     requireMediaType(accept, [...texts, ...OBJECT_TYPES], isStream || info.verb === 'list');
+    if (warning) notes.warnings.push(warning);
   }
   const representation = negotiate(accept, info.query.get('includeObject'), definition, isStream);
   const { turns } = backend;
