@@ -792,3 +792,11 @@ test('a deprecated kind warns only of methods that it has', async () => {
     assert.deepEqual([reply.status, Boolean(reply.headers['warning'])], [status, warns]);
   }
 });
+
+test('the ports of a slice are unset if its only port has neither a number nor a name', async () => {
+  const path = `/apis/discovery.k8s.io/v1/namespaces/${await api.namespace()}/endpointslices`;
+  const slice = { metadata: { name: 'a' }, addressType: 'IPv4', endpoints: [], ports: [{}] };
+  await api.made(api.post(path, slice));
+  const { body } = await api.get(`${path}/a`, 'application/json;as=Table;g=meta.k8s.io;v=v1');
+  assert.equal(body.rows[0].cells[2], '<unset>');
+});

@@ -44,7 +44,6 @@ export function conditionOfType(object: StoredObject, type: string): JsonObject 
 
 /** Up to three texts, and the number of the others. */
 export function firstThree(all: readonly string[], absent: string): string {
-  if (all.length === 0) return absent;
   const shown = all.slice(0, 3).join(',');
-  return all.length > 3 ? `${shown} + ${all.length - 3} more...` : shown;
+  return all.length > 3 ? `${shown} + ${all.length - 3} more...` : shown || absent;
 }
