@@ -191,6 +191,19 @@ test('reads certificate files again after five minutes and logs which changed', 
   );
 });
 
+test('reads certificate files again at once after the server rejected the client, and only files', async () => {
+  const [first, second] = await Promise.all([identity('first'), identity('second')]);
+  const files = { ...first };
+  const credentials = pemCredentials(files, { clock: new FakeClock() });
+  await credentials.tls();
+  Object.assign(files, second);
+  assert.equal(credentials.invalidate(await credentials.headers()), true);
+  assert.equal((await credentials.tls()).certificate, second['tls.crt']);
+  const data = (pem: string) => ({ kind: 'data', pem }) as const;
+  const source = { certificate: data(first['tls.crt']), key: data(first['tls.key']) };
+  assert.equal(open({ kind: 'clientCertificate', ...source }).invalidate({}), false);
+});
+
 test('keeps all certificates while a file is incomplete or does not match the others', async () => {
   const [first, second] = await Promise.all([identity('first'), identity('second')]);
   const clock = new FakeClock();
