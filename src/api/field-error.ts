@@ -50,7 +50,7 @@ export const fieldError: {
   duplicate(field: string, badValue: unknown): FieldError;
   forbidden(field: string, detail: string): FieldError;
   notSupported(field: string, badValue: unknown, supported: readonly string[]): FieldError;
-  tooLong(field: string, max: number): FieldError;
+  tooLong(field: string, max: number, unit?: 'byte' | 'character'): FieldError;
   tooMany(field: string, actual: number, max: number): FieldError;
 } = {
   required: (field, detail = '') => ({ reason: 'FieldValueRequired', field, detail }),
@@ -69,10 +69,10 @@ export const fieldError: {
     badValue,
     detail: supported.length > 0 ? `supported values: ${supported.map(goQuote).join(', ')}` : '',
   }),
-  tooLong: (field, max) => ({
+  tooLong: (field, max, unit = 'byte') => ({
     reason: 'FieldValueTooLong',
     field,
-    detail: `may not be more than ${max} ${max === 1 ? 'byte' : 'bytes'}`,
+    detail: `may not be more than ${max} ${max === 1 ? unit : `${unit}s`}`,
   }),
   tooMany: (field, actual, max) => ({
     reason: 'FieldValueTooMany',

@@ -62,17 +62,25 @@ const LABEL_VALUE_RULE: NameRule = {
   maxLength: 63,
 };
 
-/** Validates a name. Returns upstream's messages; empty if it is valid. */
-export function nameProblems(name: string, format: NameFormat): string[] {
+/**
+ * Validates a name. Returns upstream's messages; empty if it is valid.
+ *
+ * @param unit of the maximum length in the message: declared rules have bytes
+ */
+export function nameProblems(
+  name: string,
+  format: NameFormat,
+  unit: 'bytes' | 'characters' = 'characters',
+): string[] {
   switch (format) {
     case 'dns1123Subdomain':
-      return problems(name, SUBDOMAIN_RULE, 'characters');
+      return problems(name, SUBDOMAIN_RULE, unit);
     case 'dns1123SubdomainCaseless':
-      return problems(name, CASELESS_SUBDOMAIN_RULE, 'characters');
+      return problems(name, CASELESS_SUBDOMAIN_RULE, 'bytes');
     case 'dns1123Label':
-      return problems(name, LABEL_RULE, 'characters');
+      return problems(name, LABEL_RULE, unit);
     case 'dns1035Label':
-      return problems(name, LABEL_1035_RULE, 'characters');
+      return problems(name, LABEL_1035_RULE, unit);
     case 'pathSegment': {
       if (name === '.' || name === '..') return [`may not be '${name}'`];
       return forbiddenCharacters(name);

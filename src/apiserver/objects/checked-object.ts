@@ -101,8 +101,8 @@ export class CheckedObject<T extends Fields = Fields> {
     this.report(fieldError.notSupported(this.at(field), value, supported));
   }
 
-  tooLong(field: string, max: number): void {
-    this.report(fieldError.tooLong(this.at(field), max));
+  tooLong(field: string, max: number, unit: 'byte' | 'character' = 'byte'): void {
+    this.report(fieldError.tooLong(this.at(field), max, unit));
   }
 
   tooMany(field: string, count: number, max: number): void {
@@ -133,16 +133,20 @@ export class CheckedObject<T extends Fields = Fields> {
     }
   }
 
-  /** A name, if it is present, must have this format. */
-  requireFormat(field: string, format: NameFormat): void {
+  /**
+   * A name, if it is present, must have this format.
+   *
+   * @param unit of lengths in messages: declared rules have bytes
+   */
+  requireFormat(field: string, format: NameFormat, unit?: 'bytes'): void {
     const value = this.text(field);
-    if (value !== '') this.problems(field, nameProblems(value, format));
+    if (value !== '') this.problems(field, nameProblems(value, format, unit));
   }
 
-  /** A name must be present and have this format. */
-  requireName(field: string, format: NameFormat): void {
+  /** A name must be present and have this format. See `requireFormat`. */
+  requireName(field: string, format: NameFormat, unit?: 'bytes'): void {
     this.requireText(field);
-    this.requireFormat(field, format);
+    this.requireFormat(field, format, unit);
   }
 
   /** A text, if the field is present, must be one of these; the empty text is none of them. */

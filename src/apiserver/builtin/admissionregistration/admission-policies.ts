@@ -119,7 +119,7 @@ function* check(
   else if (source !== '') item.invalid(field, 'must be non-empty if specified');
 }
 
-const REASONS = ['Forbidden', 'Invalid', 'RequestEntityTooLarge', 'Unauthorized'];
+const REASONS = ['Forbidden', 'Invalid', 'RequestEntityTooLarge'];
 
 function* validateValidations(
   policy: CheckedObject<StoredObject>,

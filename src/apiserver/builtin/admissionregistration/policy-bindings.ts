@@ -43,8 +43,7 @@ function validate(binding: CheckedObject<StoredObject>, previous: StoredObject |
   validateStaticName(binding, previous);
   const isMutating = binding.value.kind === 'MutatingAdmissionPolicyBinding';
   const spec = binding.in('spec');
-  if (isMutating) spec.requireText('policyName');
-  spec.requireFormat('policyName', 'dns1123Subdomain');
+  spec.requireName('policyName', 'dns1123Subdomain');
   const [reference, match] = [spec.get('paramRef'), spec.get('matchResources')];
   if (reference) validateParamRef(reference);
   if (match) validateMatchResources(match, isMutating);
@@ -60,7 +59,5 @@ function validate(binding: CheckedObject<StoredObject>, previous: StoredObject |
       'must not contain both Deny and Warn (repeating the same validation failure information in the API response and headers serves no purpose)';
     spec.invalid(field, why);
   }
-  if (spec.has(field) && actions.length === 0) {
-    spec.required(field, 'at least one validation action is required');
-  }
+  if (actions.length === 0) spec.required(field);
 }

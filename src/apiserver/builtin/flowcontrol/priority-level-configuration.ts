@@ -1,6 +1,7 @@
 import { equalJson } from '../../../api/equal.ts';
+import { objectIn } from '../../../util/json-value.ts';
 import type { CheckedObject } from '../../objects/checked-object.ts';
-import type { StoredObject, TableColumn } from '../../objects/resource-definition.ts';
+import type { ApiObject, StoredObject, TableColumn } from '../../objects/resource-definition.ts';
 import { columns, field, fieldColumn } from '../../table/column.ts';
 import { mandatorySpec } from './mandatory-spec.ts';
 import type { BuiltinKind } from '../shared/builtin-kind.ts';
@@ -13,12 +14,8 @@ export const PRIORITY_LEVEL_CONFIGURATION: BuiltinKind = {
   defaults: {
     ...defaultsAt('spec.exempt', { nominalConcurrencyShares: 0, lendablePercent: 0 }),
     ...defaultsAt('spec.limited', { nominalConcurrencyShares: 30, lendablePercent: 0 }),
-    ...defaultsAt('spec.limited.limitResponse.queuing', {
-      handSize: 8,
-      queueLengthLimit: 50,
-      queues: 64,
-    }),
   },
+  hooks: { applyDefaults: applyQueuingDefaults },
   validate,
   columns: columns(
     field('Type', 'spec.type'),
@@ -39,6 +36,16 @@ function defaultsAt(path: string, values: Readonly<Record<string, unknown>>): ob
   );
 }
 
+const QUEUING = { handSize: 8, queueLengthLimit: 50, queues: 64 };
+
+/** As upstream, 0 is an absent value. */
+function applyQueuingDefaults(level: ApiObject): void {
+  const response = objectIn(objectIn(objectIn(level, 'spec'), 'limited'), 'limitResponse');
+  const queuing = objectIn(response, 'queuing');
+  if (!queuing) return;
+  for (const [field, value] of Object.entries(QUEUING)) queuing[field] ||= value;
+}
+
 const ZERO_SHARES = 'flowcontrol.k8s.io/v1beta3-preserve-zero-concurrency-shares';
 
 function validate(level: CheckedObject<StoredObject>): void {
@@ -54,6 +61,7 @@ function validate(level: CheckedObject<StoredObject>): void {
   spec.requireText('type');
   spec.requireOneOf('type', ['Exempt', 'Limited']);
   const [limited, exempt] = [spec.get('limited'), spec.get('exempt')];
+  if (limited) validateResponse(limited.in('limitResponse'));
   if (limited && type !== 'Limited') spec.forbidden('limited', '');
   if (exempt && type !== 'Exempt') spec.forbidden('exempt', '');
   if (type === 'Exempt' && exempt) validateShares(exempt);
@@ -86,20 +94,20 @@ function validateShares(shares: CheckedObject): void {
 const MAX_QUEUES = 10_000_000;
 const MAX_HASH_BITS = 60;
 
+/** The declared rules, which upstream checks also in a part that is forbidden. */
+function validateResponse(response: CheckedObject): void {
+  response.requireText('type');
+  const isQueue = response.text('type') === 'Queue';
+  if (isQueue && !response.has('queuing')) response.required('queuing');
+  if (!isQueue && response.has('queuing')) response.forbidden('queuing', '');
+}
+
 function validateLimited(limited: CheckedObject): void {
   validateShares(limited);
   const response = limited.in('limitResponse');
   const queuing = response.get('queuing');
-  response.requireText('type');
   response.requireOneOf('type', ['Queue', 'Reject']);
-  if (response.text('type') !== 'Queue') {
-    if (queuing) response.forbidden('queuing', '');
-    return;
-  }
-  if (!queuing) {
-    response.required('queuing');
-    return;
-  }
+  if (response.text('type') !== 'Queue' || !queuing) return;
   const number = (field: string) => queuing.number(field) ?? 0;
   for (const field of ['queueLengthLimit', 'queues', 'handSize']) {
     if (number(field) <= 0) queuing.invalid(field, 'must be positive', number(field));

@@ -15,8 +15,8 @@ export const RUNTIME_CLASS: BuiltinKind = {
   unconditionalUpdate: false,
   immutable: ['handler'],
   hidesImmutable: true,
-  validate: (object) => {
-    object.requireName('handler', 'dns1123Label');
+  validate: (object, previous) => {
+    object.requireName('handler', 'dns1123Label', previous ? undefined : 'bytes');
     const limits = object.in('overhead').value['podFixed'];
     validateAmounts(object.in('overhead').as({ limits }), validateContainerResourceName);
     const scheduling = object.in('scheduling');

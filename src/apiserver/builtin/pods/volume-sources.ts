@@ -26,7 +26,8 @@ export function requireDriverName(
     holder.required(field);
     return;
   }
-  if (name.length > 63) holder.tooLong(field, 63);
+  const isDeclared = format === 'dns1123SubdomainCaseless';
+  if (name.length > 63) holder.tooLong(field, 63, isDeclared ? 'character' : 'byte');
   holder.problems(field, nameProblems(name.toLowerCase(), format), name);
 }
 

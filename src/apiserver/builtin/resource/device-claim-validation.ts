@@ -4,7 +4,11 @@ import { goJson } from '../../../util/go-format.ts';
 import { isRecord, repeatedIndexes } from '../../../util/values.ts';
 import type { CheckedObject } from '../../objects/checked-object.ts';
 import { requireDriverName } from '../pods/volume-sources.ts';
-import { requireQualifiedProperty, validateDeviceToleration } from './device-names.ts';
+import {
+  requireQualifiedProperty,
+  validateDeclaredToleration,
+  validateTolerationValue,
+} from './device-names.ts';
 
 const MAX_ITEMS = 32;
 const MAX_EXPRESSION = 10 * 1024;
@@ -60,28 +64,41 @@ function validateRequest(request: CheckedObject): void {
   const exactly = request.get('exactly');
   const alternatives = request.items('firstAvailable');
   const why = 'exactly one of `exactly` or `firstAvailable` is required';
+  if (exactly) validateDeclared(exactly);
+  const isFew = request.requireAtMost('firstAvailable', 8);
+  for (const alternative of isFew ? alternatives : []) {
+    alternative.requireName('deviceClassName', 'dns1123Subdomain', 'bytes');
+    validateDeclared(alternative);
+  }
   if (!exactly && alternatives.length === 0) request.required('', why);
   else if (exactly && alternatives.length > 0) {
     request.invalid('', `${why}, but multiple fields are set`, null);
-  } else if (exactly) validateDetails(exactly);
-  else if (request.requireAtMost('firstAvailable', 8)) {
+  } else if (exactly) {
+    exactly.requireName('deviceClassName', 'dns1123Subdomain');
+    validateDetails(exactly);
+  } else if (isFew) {
     requireDistinct(alternatives);
     for (const alternative of alternatives) validateDetails(alternative);
   }
 }
 
+/** The declared rules, which upstream checks also in a request that must be absent. */
+function validateDeclared(request: CheckedObject): void {
+  request.requireOneOf('allocationMode', ['All', 'ExactCount']);
+  for (const toleration of request.items('tolerations')) {
+    validateDeclaredToleration(toleration);
+  }
+}
+
 function validateDetails(request: CheckedObject): void {
-  request.requireName('deviceClassName', 'dns1123Subdomain');
   validateSelectors(request);
   const [mode, count] = [request.text('allocationMode'), request.number('count') ?? 0];
-  if (mode !== 'All' && mode !== 'ExactCount') {
-    request.notSupported('allocationMode', ['All', 'ExactCount'], mode);
-  } else if (mode === 'All' && count !== 0) {
+  if (mode === 'All' && count !== 0) {
     request.invalid('count', "must not be specified when allocationMode is 'All'");
   } else if (mode === 'ExactCount' && count <= 0) {
     request.invalid('count', 'must be greater than zero', count);
   }
-  for (const toleration of request.items('tolerations')) validateDeviceToleration(toleration);
+  for (const toleration of request.items('tolerations')) validateTolerationValue(toleration);
 }
 
 /** Expressions are not compiled, because the server allocates no devices. */

@@ -122,10 +122,18 @@ export function validateTaint(taint: CheckedObject): void {
 
 /** Reports what is wrong with a toleration of taints. */
 export function validateDeviceToleration(toleration: CheckedObject): void {
+  validateDeclaredToleration(toleration);
+  validateTolerationValue(toleration);
+}
+
+export function validateDeclaredToleration(toleration: CheckedObject): void {
   if (toleration.text('key') !== '') requireSelectorKey(toleration, 'key');
   toleration.requireText('operator');
   toleration.requireOneOf('operator', ['Equal', 'Exists']);
   toleration.requireOneOf('effect', EFFECTS);
+}
+
+export function validateTolerationValue(toleration: CheckedObject): void {
   const value = toleration.text('value');
   if (toleration.text('operator') === 'Equal') {
     toleration.problems('value', labelValueProblems(value), value);
