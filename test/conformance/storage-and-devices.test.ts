@@ -76,6 +76,67 @@ test('classes and drivers of storage are validated again when they are updated',
   }
 });
 
+test('priority levels and bindings of policies are validated by declared rules', async () => {
+  const levels = '/apis/flowcontrol.apiserver.k8s.io/v1/prioritylevelconfigurations';
+  const limitResponse = 'spec.limited.limitResponse';
+  const queuing = { queues: 0, handSize: 0, queueLengthLimit: 0 };
+  await refusals(
+    api,
+    levels,
+    [
+      [{ limited: { limitResponse: { type: 'Queue', queuing } } }],
+      [{ limited: { limitResponse: { type: 'Queue' } } }, `${limitResponse}.queuing Required`],
+      [
+        { limited: { limitResponse: { type: 'Reject', queuing } } },
+        `${limitResponse}.queuing Forbidden`,
+      ],
+      [
+        { type: 'Other', limited: { limitResponse: { queuing } } },
+        'spec.limited Forbidden',
+        `${limitResponse}.queuing Forbidden`,
+        `${limitResponse}.type Required`,
+        'spec.type NotSupported',
+      ],
+    ],
+    (spec) => ({ metadata: { name: 'refused' }, spec: { type: 'Limited', ...spec } }),
+  );
+  await refusals(
+    api,
+    '/apis/admissionregistration.k8s.io/v1/validatingadmissionpolicybindings',
+    [
+      [{ policyName: 'a', validationActions: ['Deny'] }],
+      [{}, 'spec.policyName Required', 'spec.validationActions Required'],
+      [{ policyName: 'a', validationActions: [] }, 'spec.validationActions Required'],
+    ],
+    (spec) => ({ metadata: { name: 'refused' }, spec }),
+  );
+});
+
+test('an update of a template of claims is validated, one of a priority class only for changes', async () => {
+  const claim = { devices: { requests: [{ name: 'a', exactly: { deviceClassName: 'b' } }] } };
+  await refusedUpdates(
+    api,
+    `${DEVICES}/namespaces/default/resourceclaimtemplates`,
+    { metadata: { name: 'refused' }, spec: { spec: claim } },
+    [
+      [
+        { spec: { metadata: { name: 'c' }, spec: claim } },
+        'spec Invalid',
+        'spec.metadata.name Forbidden',
+      ],
+    ],
+  );
+  await refusedUpdates(
+    api,
+    '/apis/scheduling.k8s.io/v1/priorityclasses',
+    { metadata: { name: 'refused' }, value: 1 },
+    [
+      [{ value: 2_000_000_000 }, 'value Forbidden'],
+      [{ preemptionPolicy: 'x' }, 'preemptionPolicy Invalid'],
+    ],
+  );
+});
+
 test('a size limit of a capacity may have any sign', async () => {
   await refusals(
     api,

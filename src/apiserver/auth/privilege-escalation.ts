@@ -31,7 +31,7 @@ interface WrittenRole extends StoredObject {
 
 /** A RoleBinding or ClusterRoleBinding to write. */
 interface WrittenBinding extends StoredObject {
-  readonly roleRef?: Partial<RoleRef>;
+  readonly roleRef?: Partial<RoleRef> & { readonly apiGroup?: string };
 }
 
 /**
@@ -86,12 +86,12 @@ export function requireBindingRights(
   previous?: StoredObject,
 ): void {
   if (user.groups.includes(MASTERS) || changesReferencesOnly(object, previous)) return;
-  const { roleRef: { kind = '', name = '' } = {} }: WrittenBinding = object;
+  const { roleRef: { apiGroup = '', kind = '', name = '' } = {} }: WrittenBinding = object;
   const { namespace = '' } = object.metadata;
   const bind = {
     kind: 'resource',
     verb: 'bind',
-    group: GROUP,
+    group: apiGroup,
     resource: `${kind.toLowerCase()}s`,
     subresource: '',
     namespace,
@@ -125,7 +125,7 @@ export function missingRules(
 function requireRules(
   { user, access }: Omit<Granting, 'verb'>,
   resource: Pick<ResourceNames, 'plural'> & { readonly group: string },
-  { metadata: { namespace = '', name } }: StoredObject,
+  { metadata: { namespace = '', name, generateName } }: StoredObject,
   wanted: readonly PolicyRule[],
 ): void {
   const { rules, problems } = access.rulesOf(user, namespace);
@@ -136,7 +136,8 @@ function requireRules(
   const unresolved = problems.length > 0 ? `; resolution errors: [${aggregate(problems)}]` : '';
   throw forbiddenError(
     resource,
-    name,
+    // Upstream generates the name later.
+    generateName !== undefined && name.startsWith(generateName) ? '' : name,
     `user ${goQuote(user.name)} (groups=${groups}) is attempting to grant RBAC permissions not currently held:\n${lines}${unresolved}`,
   );
 }

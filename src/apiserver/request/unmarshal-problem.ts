@@ -247,7 +247,8 @@ function goTypeIn(field: MessageField | undefined, schema: JsonSchema): string {
   }
   const member = field && structOf(field);
   // As in Go, where a struct has the package of its version: `v1.PodSpec`.
-  if (member?.type) return type.replace('struct', packaged(member.type.name));
+  // A message without fields in JSON, such as `v1.ExtraValue`, is a list.
+  if (member?.type) return type.replace(/struct|\[\]string$/, packaged(member.type.name));
   return field?.goType === undefined ? type : type.replace(/string$/, field.goType);
 }
 

@@ -69,6 +69,11 @@ function validate(level: CheckedObject<StoredObject>): void {
     if (limited) validateLimited(limited);
     else spec.required('limited');
   }
+  const types = new Set<string>();
+  for (const condition of level.in('status').items('conditions')) {
+    condition.requireUnique('type', types);
+    condition.requireText('type');
+  }
   const fixed = mandatorySpec('prioritylevelconfigurations', name);
   if (!fixed) return;
   // The shares of the exempt level may change.

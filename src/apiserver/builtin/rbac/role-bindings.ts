@@ -1,4 +1,6 @@
 import { objectIn, objectsIn, setDefault, textIn } from '../../../util/json-value.ts';
+import { Verbatim } from '../../../api/field-error.ts';
+import { goQuote } from '../../../util/go-quote.ts';
 import { equalJson } from '../../../api/equal.ts';
 import { requireBindingRights } from '../../auth/privilege-escalation.ts';
 import type { CheckedObject } from '../../objects/checked-object.ts';
@@ -84,7 +86,9 @@ function validateSubject(subject: CheckedObject, isNamespaced: boolean): void {
 /** The text of a field must be one of these, also if it is empty. */
 function requireAmong(object: CheckedObject, field: string, supported: readonly string[]): void {
   const value = object.text(field);
-  if (!supported.includes(value)) object.notSupported(field, supported, value);
+  // Upstream has no type for these texts, whose messages have no escapes of JSON.
+  const shown = new Verbatim(goQuote(value));
+  if (!supported.includes(value)) object.notSupported(field, supported, shown);
 }
 
 function subjectsColumn(title: string, kind: string): TableColumn {

@@ -68,7 +68,7 @@ export function requirePoolName(holder: CheckedObject, field: string): void {
   for (const [index, part] of name.split('/').entries()) {
     if (part === '') holder.invalid(field, `segment ${index}: must not be empty`, name);
     else {
-      const problems = nameProblems(part, 'dns1123Subdomain');
+      const problems = nameProblems(part, 'dns1123Subdomain', 'bytes');
       holder.problems(
         field,
         problems.map((problem) => `segment ${index}: ${problem}`),

@@ -64,8 +64,7 @@ export const RESOURCE_CLAIM_TEMPLATE: BuiltinKind = {
     applyDefaults: (template) => applyRequestDefaults(objectIn(objectIn(template, 'spec'), 'spec')),
     authorize: authorizeAdminAccess,
   },
-  validate: (template, previous) => {
-    if (previous) return;
+  validate: (template) => {
     const spec = template.in('spec');
     validateClaimMetadata(spec);
     validateDeviceClaim(spec.in('spec').in('devices'));

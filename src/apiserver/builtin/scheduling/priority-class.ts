@@ -52,7 +52,8 @@ function systemProblem(object: CheckedObject, name: string): string | undefined 
     : undefined;
 }
 
-function validate(object: CheckedObject<StoredObject>): void {
+function validate(object: CheckedObject<StoredObject>, previous: StoredObject | undefined): void {
+  if (previous) return;
   const { name } = object.value.metadata;
   if (name.startsWith('system-')) {
     const problem = systemProblem(object, name);
