@@ -38,6 +38,7 @@ function kindOf(sample: Sample): FuzzKind {
     kind,
     resource: plural,
     base,
+    schema,
     fields: [],
     change: (choices, part) => {
       if (choices.chance(0.15)) return undefined;

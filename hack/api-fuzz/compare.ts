@@ -4,7 +4,6 @@ import { acceptedReason } from './accepted.ts';
 import { GADGET_CRD, WIDGET_CRD } from './crds.ts';
 import { CHANGED, DENIED } from './kinds.ts';
 import type { FuzzRequest, Json } from './requests.ts';
-import { sequence } from './requests.ts';
 import type { Shown } from './session.ts';
 import { Session, canonical } from './session.ts';
 
@@ -17,12 +16,8 @@ export interface Difference {
   readonly signature: string;
 }
 
-/** Requests of a sequence. */
-const LENGTH = 25;
-
 export interface FuzzOptions {
-  readonly seed: number;
-  readonly operations: number;
+  readonly sequences: Iterable<readonly FuzzRequest[]>;
   /**
    * Sequences that run at the same time.
    * @default 12
@@ -38,31 +33,34 @@ export interface FuzzOptions {
 }
 
 /**
- * Sends the same generated requests to two servers. Returns the first difference of each signature, shortened,
+ * Sends the same sequences of requests to two servers. Returns the first difference of each signature, shortened,
  * except those that are accepted.
  */
 export async function compareServers(
   ours: HttpHandler,
   real: HttpHandler,
-  { seed, operations, concurrency = 12, limit, report }: FuzzOptions,
+  { sequences, concurrency = 12, limit, report }: FuzzOptions,
 ): Promise<readonly Difference[]> {
   for (const handle of [ours, real]) {
     for (const crd of [WIDGET_CRD, GADGET_CRD]) await install(handle, crd);
     await installRules(handle);
   }
   const found = new Map<string, Difference>();
+  const started = Date.now();
   let index = 0;
+  // Shared: each worker takes the next sequence.
+  const remaining = sequences[Symbol.iterator]();
   const work = async () => {
-    while (index * LENGTH < operations && found.size < limit) {
+    for (let next = remaining.next(); !next.done && found.size < limit; next = remaining.next()) {
+      const requests = next.value;
       const number = index++;
-      const requests = sequence(seed + number, LENGTH);
       for (let first = 0; first < requests.length;) {
         const rest = requests.slice(first);
         const difference = await firstDifference(
           ours,
           real,
           rest,
-          `fuzz-${seed}-${number}-${first}`,
+          `fuzz-${started}-${number}-${first}`,
         );
         if (!difference) break;
         first += difference.requests.length;
@@ -202,6 +200,7 @@ async function firstDifference(
           accept,
           `${one.status}/${other.status}`,
           place.replace(/\d+/g, '#'),
+          request.field,
         ]
           .filter(Boolean)
           .join(' '),

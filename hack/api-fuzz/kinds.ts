@@ -1,6 +1,7 @@
 import { ACCESS_KINDS } from './access-kinds.ts';
 import { schemaWithRules } from './cel-rules.ts';
 import { CONVERSION, GADGET_CRD, GROUP, SCHEMAS, THINGS, VERSIONS, version } from './crds.ts';
+import type { JsonSchema } from '../../src/api/json-schema.ts';
 import type { Choices } from './choices.ts';
 import type { Field } from './fields.ts';
 import { under } from './fields.ts';
@@ -14,6 +15,8 @@ export interface FuzzKind {
   readonly kind: string;
   readonly resource: string;
   readonly base: Json;
+  /** The schema of the members besides the metadata, for built-in kinds. */
+  readonly schema?: JsonSchema;
   readonly fields: readonly Field[];
   /** Returns a generated change of an object or of its subresource `part`, or undefined for one of `fields`. */
   readonly change?: (choices: Choices, part: string) => Change | undefined;

@@ -6,6 +6,7 @@
  * with a short sequence that shows it, as soon as it is found.
  *
  *   node hack/api-fuzz/main.ts [OPERATIONS [SEED [LIMIT]]]    100,000 operations by default
+ *   node hack/api-fuzz/main.ts fields [PATTERN]               each field of the built-in kinds that match: ^apps/v1/
  *
  * It starts etcd and kube-apiserver itself. A sequence has 25 requests; 5,000 operations take about a minute and a
  * half on two cores, and longer while there are many differences, because each is shortened. The events of a watch are
@@ -19,10 +20,17 @@ import { loadClusterConfig } from '../../src/client/kube-config/kube-config.ts';
 import { http1Transport } from '../../src/client/transport/transport.ts';
 import { startRealControlPlane } from '../envtest/real-control-plane.ts';
 import { compareServers, describe } from './compare.ts';
+import { eachField } from './each-field.ts';
+import { randomSequences } from './requests.ts';
 
-const [operations = 100_000, seed = Date.now() % 2 ** 31, limit = 100] = process.argv
-  .slice(2)
-  .map(Number);
+const [first = '', ...others] = process.argv.slice(2);
+const isOfFields = first === 'fields';
+const [operations = 100_000, seed = Date.now() % 2 ** 31, limit = 100] = isOfFields
+  ? []
+  : [first, ...others].filter(Boolean).map(Number);
+const sequences = isOfFields
+  ? eachField(new RegExp(others[0] ?? '.'))
+  : randomSequences(seed, operations);
 
 const real = await startRealControlPlane(
   (line) => console.error(`api-fuzz: ${line}`),
@@ -41,9 +49,10 @@ try {
         ...request,
         headers: { ...(await credentials.headers()), ...request.headers },
       }),
-    { seed, operations, limit, report: (found) => console.log(`${describe(found)}\n`) },
+    { sequences, limit, report: (found) => console.log(`${describe(found)}\n`) },
   );
-  console.log(`${operations} operations, seed ${seed}: ${found.length} kinds of differences`);
+  const what = isOfFields ? 'fields' : `${operations} operations, seed ${seed}`;
+  console.log(`${what}: ${found.length} kinds of differences`);
   if (found.length > 0) process.exitCode = 1;
 } finally {
   await transport.close();

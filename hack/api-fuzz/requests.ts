@@ -27,6 +27,8 @@ export interface FuzzRequest {
   readonly accept?: string;
   /** The user that is impersonated. */
   readonly user?: string;
+  /** The field that the request is about, and its value. Differences of other fields are other kinds. */
+  readonly field?: string;
   /** The list that is watched; the events up to the end of the sequence are compared. */
   readonly watched?: string;
 }
@@ -41,9 +43,14 @@ const ACCEPTED = [
   YAML,
 ];
 
-/** Returns a sequence of `count` requests in one namespace. Most are about one kind and three names. */
-export function sequence(seed: number, count: number): FuzzRequest[] {
-  return new Generator(new Choices(seed)).sequence(count);
+/** Requests of a sequence. */
+const LENGTH = 25;
+
+/** Returns random sequences, each in one namespace. Most requests are about one kind and three names. */
+export function* randomSequences(seed: number, operations: number): Generator<FuzzRequest[]> {
+  for (let index = 0; index * LENGTH < operations; index++) {
+    yield new Generator(new Choices(seed + index)).sequence(LENGTH);
+  }
 }
 
 class Generator {

@@ -1,10 +1,11 @@
 import { equalJson } from '../../api/equal.ts';
+import { nameProblems } from '../../api/object-names.ts';
 import { goQuote } from '../../util/go-quote.ts';
 import type { Authorizer, PolicyRule, RoleRef } from '../../api/policy-rule.ts';
 import { coversPath } from '../../api/policy-rule.ts';
 import { aggregate } from './rbac.ts';
 import type { ResourceNames, StoredObject } from '../objects/resource-definition.ts';
-import { StatusError, forbiddenError, notFoundError } from '../objects/status-error.ts';
+import { StatusError, badRequest, forbiddenError, notFoundError } from '../objects/status-error.ts';
 import type { User } from '../../api/user.ts';
 import { MASTERS } from '../../api/user.ts';
 
@@ -103,13 +104,24 @@ export function requireBindingRights(
   const resource = { group: GROUP, plural };
   // As upstream, the error contains the resource of the binding.
   if (typeof rules === 'string') {
-    if (kind === 'Role' || kind === 'ClusterRole') throw notFoundError(resource, name);
+    if (kind === 'Role' || kind === 'ClusterRole') {
+      requireReadableName(name);
+      throw notFoundError(resource, name);
+    }
     throw StatusError.failure({
       code: 500,
       message: `unsupported role reference kind: ${goQuote(kind)}`,
     });
   }
   requireRules({ user, access }, resource, object, rules);
+}
+
+/** @throws {StatusError} 400 if no object can have the name */
+function requireReadableName(name: string): void {
+  if (name === '') throw badRequest('Name parameter required.');
+  const problems = nameProblems(name, 'pathSegment');
+  if (problems.length === 0) return;
+  throw badRequest(`Name parameter invalid: ${goQuote(name)}: ${problems.join(';')}`);
 }
 
 /** Returns the elementary rules of `wanted` that no rule of `held` covers. */

@@ -84,7 +84,13 @@ function isOmitted(
   if (label === 'list') return Array.isArray(value) && value.length === 0;
   if (label === 'map') return isRecord(value) && Object.keys(value).length === 0;
   if (typeof type === 'string') return value === ZEROS[type];
+  // An empty text is no time.
+  if (isTime(type.message)) return false;
   return value === '' || value === 0 || value === false;
+}
+
+function isTime(message: string): boolean {
+  return message === TIME || message === MICRO_TIME;
 }
 
 function memberOf(field: MessageField, value: unknown): unknown {
@@ -109,8 +115,10 @@ function inlined(object: JsonObject, type: MessageField['type']): JsonObject {
 
 /** A value that is no pointer, where null is Go's zero value. */
 function elementOf(value: unknown, { type, goType }: MessageField): unknown {
-  if (value === null && type === 'string') return '';
-  if (typeof type === 'object' && value === null) return zeroOf(type.message);
+  if (value === null && typeof type === 'object') return zeroOf(type.message);
+  if (value === null && typeof type === 'string' && type !== 'bytes' && type !== 'json') {
+    return ZEROS[type];
+  }
   // As upstream, which rounds the amounts of resources when it sets defaults.
   if (goType?.endsWith('ResourceList') && isAmount(value)) {
     return resourceQuantity(String(value)) ?? value;

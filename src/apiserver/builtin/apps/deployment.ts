@@ -61,8 +61,9 @@ function applyDefaults(deployment: ApiObject): void {
   if (strategy['type'] === 'RollingUpdate') {
     setDefault(strategy, 'rollingUpdate', {});
     const rollingUpdate = objectIn(strategy, 'rollingUpdate') ?? {};
-    setDefault(rollingUpdate, 'maxUnavailable', '25%');
-    setDefault(rollingUpdate, 'maxSurge', '25%');
+    // An empty text is set, and no percentage.
+    rollingUpdate['maxUnavailable'] ??= '25%';
+    rollingUpdate['maxSurge'] ??= '25%';
   }
   applyTemplateDefaults(spec);
 }

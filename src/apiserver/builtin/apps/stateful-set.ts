@@ -85,7 +85,8 @@ function applySetDefaults(set: ApiObject): void {
   const rollingUpdate = objectIn(strategy, 'rollingUpdate');
   if (rollingUpdate && strategy['type'] === 'RollingUpdate') {
     setDefault(rollingUpdate, 'partition', 0);
-    setDefault(rollingUpdate, 'maxUnavailable', 1);
+    // An empty text is set, and no percentage.
+    rollingUpdate['maxUnavailable'] ??= 1;
   }
   applyTemplateDefaults(spec);
 }

@@ -127,7 +127,7 @@ export const COMMON_SOURCES: Readonly<Record<string, Validate>> = {
     source.requireSupported('kind', ['Dedicated', 'Managed', 'Shared']);
     const isManaged = source.text('kind') === 'Managed';
     const prefix = isManaged ? '/subscriptions/' : 'https://';
-    if (source.text('kind') === '' || source.text('diskURI').startsWith(prefix)) return;
+    if (!source.has('kind') || source.text('diskURI').startsWith(prefix)) return;
     const shown = new Verbatim(goQuote(source.text('diskURI')));
     source.notSupported('diskURI', [isManaged ? MANAGED_DISK : BLOB], shown);
   },
