@@ -49,11 +49,11 @@ const LENGTH = 25;
 /** Returns random sequences, each in one namespace. Most requests are about one kind and three names. */
 export function* randomSequences(seed: number, operations: number): Generator<FuzzRequest[]> {
   for (let index = 0; index * LENGTH < operations; index++) {
-    yield new Generator(new Choices(seed + index)).sequence(LENGTH);
+    yield new RequestGenerator(new Choices(seed + index)).sequence(LENGTH);
   }
 }
 
-class Generator {
+class RequestGenerator {
   readonly #choices: Choices;
 
   constructor(choices: Choices) {
