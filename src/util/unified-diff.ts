@@ -9,8 +9,15 @@ interface Block {
 
 const CONTEXT = 3;
 
+/**
+ * Comparisons of lines within a diff. Above it, the remaining lines are compared no more and replace each other: texts
+ * come from requests, and must not block the process.
+ */
+const MAX_COMPARISONS = 1_000_000;
+
 /** Returns the changed lines of a text with three lines around them, as Go's `difflib` writes them without a header. */
 export function unifiedDiff(before: string, after: string): string {
+  if (before === after) return '';
   const [left, right] = [before.split('\n'), after.split('\n')];
   const lines: string[] = [];
   for (const group of groupsOf(blocksOf(left, right))) {
@@ -48,7 +55,9 @@ function blocksOf(left: readonly string[], right: readonly string[]): Block[] {
     else blocks.push({ tag, from: at, to });
     at = to;
   };
-  for (const [before, after, size] of matchesOf(left, right)) {
+  const places = Map.groupBy(right.keys(), (index) => right[index] ?? '');
+  const search = { left, places, comparisons: 0 };
+  for (const [before, after, size] of matchesOf(search, [0, 0], [left.length, right.length])) {
     push('change', [before, after]);
     push('equal', [before + size, after + size]);
   }
@@ -56,19 +65,29 @@ function blocksOf(left: readonly string[], right: readonly string[]): Block[] {
   return blocks;
 }
 
+interface Search {
+  readonly left: readonly string[];
+  /** Where the other text has each line. */
+  readonly places: ReadonlyMap<string, readonly number[]>;
+  comparisons: number;
+}
+
 /** Returns the longest run of equal lines, with those before and after it, by Ratcliff and Obershelp. */
 function* matchesOf(
-  left: readonly string[],
-  right: readonly string[],
-  start: readonly [number, number] = [0, 0],
-  end: readonly [number, number] = [left.length, right.length],
+  search: Search,
+  start: readonly [number, number],
+  end: readonly [number, number],
 ): Generator<readonly [before: number, after: number, size: number]> {
+  const { left, places } = search;
   let best: readonly [number, number, number] = [start[0], start[1], 0];
   let lengths = new Map<number, number>();
   for (let before = start[0]; before < end[0]; before++) {
     const next = new Map<number, number>();
-    for (let after = start[1]; after < end[1]; after++) {
-      if (left[before] !== right[after]) continue;
+    const found = places.get(left[before] ?? '') ?? [];
+    search.comparisons += found.length + 1;
+    if (search.comparisons > MAX_COMPARISONS) return;
+    for (const after of found) {
+      if (after < start[1] || after >= end[1]) continue;
       const size = (lengths.get(after - 1) ?? 0) + 1;
       next.set(after, size);
       if (size > best[2]) best = [before - size + 1, after - size + 1, size];
@@ -77,9 +96,9 @@ function* matchesOf(
   }
   const [before, after, size] = best;
   if (size === 0) return;
-  yield* matchesOf(left, right, start, [before, after]);
+  yield* matchesOf(search, start, [before, after]);
   yield best;
-  yield* matchesOf(left, right, [before + size, after + size], end);
+  yield* matchesOf(search, [before + size, after + size], end);
 }
 
 /** Groups changed blocks that are near to each other, with the lines around them. */

@@ -12,8 +12,8 @@ const MAP = '{}';
 const SEGMENT = /\[[^\]]*\]|\{\}|[^.[{]+/g;
 
 /**
- * Returns a tree of paths: `spec.devices[].attributes{}.bools`, `metadata.annotations[example.com/a]`. A field with a question mark, `lifecycle?.stopSignal`,
- * is deleted if nothing is left in it.
+ * Returns a tree of paths: `spec.devices[].attributes{}.bools`, `metadata.annotations[example.com/a]`. A field with a
+ * question mark, `lifecycle?.stopSignal`, is deleted if nothing is left in it.
  */
 export function fieldTree(paths: readonly string[]): FieldTree {
   const root = branch();

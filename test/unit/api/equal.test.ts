@@ -5,6 +5,7 @@ import { customShape } from '../../../src/api/field-shape.ts';
 import type { JsonSchema } from '../../../src/api/json-schema.ts';
 import { apiVersionOf } from '../../../src/api/resource.ts';
 import { BUILTIN_KINDS } from '../../../src/apiserver/builtin/kinds.ts';
+import { linkedSchema, schemaName } from '../../../src/apiserver/schema/builtin-schemas.ts';
 import { isRecord } from '../../../src/util/values.ts';
 
 test('accepts additional members', () => {
@@ -57,9 +58,14 @@ function cut(value: unknown, name: string): void {
   }
 }
 
-/** Calls `visit` for each object and list of a sample: whether it is written as a whole, and how to add to it. */
+/**
+ * Calls `visit` for each object and list of a sample: whether it is written as a whole, and how to add to it.
+ *
+ * @param published the schema with the required fields, which are in all objects
+ */
 function eachAddition(
   schema: JsonSchema,
+  published: JsonSchema,
   value: unknown,
   visit: (isWhole: boolean, path: string, add: () => () => void, isDefault?: boolean) => void,
   { isWhole = false, path = '' } = {},
@@ -72,7 +78,8 @@ function eachAddition(
       return () => list.pop();
     });
     const inside = { isWhole: isWhole || !isMerged, path: `${path}[]` };
-    if (schema.items) eachAddition(schema.items, list[0], visit, inside);
+    const { items } = published;
+    if (schema.items) eachAddition(schema.items, items ?? {}, list[0], visit, inside);
   } else if (isRecord(value)) {
     const isAtomic = isWhole || schema['x-kubernetes-map-type'] === 'atomic';
     visit(isAtomic, path, () => {
@@ -81,7 +88,7 @@ function eachAddition(
     });
     const { properties = {}, additionalProperties } = schema;
     for (const [name, { default: preset }] of isAtomic ? Object.entries(properties) : []) {
-      if (preset === undefined || schema.required?.includes(name)) continue;
+      if (preset === undefined || published.required?.includes(name)) continue;
       const { [name]: before } = value;
       delete value[name];
       visit(
@@ -98,7 +105,9 @@ function eachAddition(
     for (const [name, field] of Object.entries(value)) {
       const rest = typeof additionalProperties === 'object' ? additionalProperties : {};
       const inside = { isWhole: isAtomic, path: `${path}.${name}` };
-      eachAddition(properties[name] ?? rest, field, visit, inside);
+      const { [name]: member = published.additionalProperties } = published.properties ?? {};
+      const known = typeof member === 'object' ? member : {};
+      eachAddition(properties[name] ?? rest, known, field, visit, inside);
     }
   }
 }
@@ -113,7 +122,8 @@ test('sees additions to fields of built-in kinds that are written as a whole, an
     if (kind !== 'Deployment') cut(sampled, 'template');
     const sample = { ...sampled, apiVersion, kind };
     const desired = structuredClone(sample);
-    eachAddition(schema, sample, (isWhole, path, add, isDefault) => {
+    const published = linkedSchema(schemaName({ group, version }, kind));
+    eachAddition(schema, published, sample, (isWhole, path, add, isDefault) => {
       const wanted = isDefault ? structuredClone(sample) : desired;
       const remove = add();
       assert.equal(covers(sample, wanted), !isWhole, `${apiVersion} ${kind}${path}`);

@@ -35,3 +35,10 @@ test('counts a single line without a length, and none from the line before', () 
 test('equal texts have no difference', () => {
   assert.equal(unifiedDiff('a\nb', 'a\nb'), '');
 });
+
+test('replaces all lines of texts that need too many comparisons', () => {
+  const same = Array.from({ length: 3000 }, () => 'a');
+  const changed = unifiedDiff(lines('b', ...same), lines(...same, 'c')).split('\n');
+  assert.deepEqual(changed.slice(0, 2), ['@@ -1,3001 +1,3001 @@', '-b']);
+  assert.equal(changed.filter((line) => line === '-a').length, 3000);
+});

@@ -1,11 +1,10 @@
 import { equalJson } from '../../../api/equal.ts';
 import { compareQuantities, quantityNanos } from '../../../api/quantity.ts';
-import { escapeHtml, withSortedKeys } from '../../../util/go-format.ts';
 import type { JsonObject } from '../../../util/json-value.ts';
 import { isSet, objectIn, textIn } from '../../../util/json-value.ts';
-import { unifiedDiff } from '../../../util/unified-diff.ts';
 import type { CheckedObject } from '../../objects/checked-object.ts';
 import type { StoredObject } from '../../objects/resource-definition.ts';
+import { structDiff, structText } from '../shared/internal-structs.ts';
 import { CLASS_ANNOTATION } from './volume-columns.ts';
 
 type Fields = Readonly<JsonObject>;
@@ -37,9 +36,8 @@ export function validateClaimUpdate(next: CheckedObject, previous: StoredObject)
     }
     after['volumeAttributesClassName'] = before['volumeAttributesClassName'];
   }
-  if (specText(after, inNanos) !== specText(was, inNanos)) {
-    const diff = unifiedDiff(specText(was), specText(after));
-    next.forbidden('spec', `${IMMUTABLE}\n${diff}`);
+  if (comparable(after) !== comparable(was)) {
+    next.forbidden('spec', `${IMMUTABLE}\n${structDiff(SPEC, was, after)}`);
   }
   if (!equalJson(spec.value['volumeMode'], before['volumeMode'])) {
     next.invalid('volumeMode', 'field is immutable', spec.value['volumeMode'] ?? null);
@@ -56,65 +54,20 @@ export function validateClaimUpdate(next: CheckedObject, previous: StoredObject)
 const IMMUTABLE =
   'spec is immutable after creation except resources.requests and volumeAttributesClassName for bound claims';
 
-const inNanos = (amount: unknown) => String(quantityNanos(String(amount)));
+const SPEC = 'PersistentVolumeClaimSpec';
 
-/**
- * Returns a spec as Go encodes its internal type, which upstream compares in a message.
- *
- * @param toAmount form of the amounts of resources
- */
-function specText(
-  spec: Fields,
-  toAmount: (amount: unknown) => unknown = (amount) => amount,
-): string {
+/** Returns the text of a spec in which equal amounts are equal texts. */
+function comparable(spec: Fields): string {
   const resources = objectIn(spec, 'resources');
-  const amounts = (field: string) => {
-    const list = objectIn(resources, field) ?? {};
-    const names = Object.keys(list).sort();
-    if (names.length === 0) return null;
-    return Object.fromEntries(names.map((name) => [name, toAmount(list[name])]));
-  };
-  const modes = spec['accessModes'];
-  const text = JSON.stringify(
-    {
-      AccessModes: modes ?? null,
-      Selector: selectorOf(objectIn(spec, 'selector')),
-      Resources: { Limits: amounts('limits'), Requests: amounts('requests') },
-      VolumeName: textIn(spec, 'volumeName'),
-      StorageClassName: spec['storageClassName'] ?? null,
-      VolumeMode: spec['volumeMode'] ?? null,
-      DataSource: sourceOf(objectIn(spec, 'dataSource')),
-      DataSourceRef: referenceOf(objectIn(spec, 'dataSourceRef')),
-      VolumeAttributesClassName: spec['volumeAttributesClassName'] ?? null,
-    },
-    undefined,
-    1,
-  );
-  return escapeHtml(text);
-}
-
-/** A selector has the names of its fields in JSON, which Go writes in the order of its type. */
-function selectorOf(selector: JsonObject | undefined): unknown {
-  if (!selector) return null;
-  const { matchLabels, matchExpressions } = selector;
-  const expressions = Array.isArray(matchExpressions) ? (matchExpressions as JsonObject[]) : [];
-  return {
-    ...(matchLabels !== undefined && { matchLabels: withSortedKeys(matchLabels) }),
-    ...(expressions.length > 0 && {
-      matchExpressions: expressions.map(({ key, operator, values }) => ({ key, operator, values })),
-    }),
-  };
-}
-
-function sourceOf(source: JsonObject | undefined): JsonObject | null {
-  if (!source) return null;
-  const { apiGroup = null, kind, name } = source;
-  return { APIGroup: apiGroup, Kind: kind, Name: name };
-}
-
-function referenceOf(reference: JsonObject | undefined): JsonObject | null {
-  const source = sourceOf(reference);
-  return source && { ...source, Namespace: reference?.['namespace'] ?? null };
+  const amounts = (field: string) =>
+    Object.fromEntries(
+      Object.entries(objectIn(resources, field) ?? {}).map(([name, amount]) => [
+        name,
+        String(quantityNanos(String(amount))),
+      ]),
+    );
+  const ofSpec = { limits: amounts('limits'), requests: amounts('requests') };
+  return structText(SPEC, { ...spec, resources: ofSpec });
 }
 
 /** A volume has a class of attributes as soon as one is applied to it. */

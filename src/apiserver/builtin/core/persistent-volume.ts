@@ -1,4 +1,3 @@
-import { unifiedDiff } from '../../../util/unified-diff.ts';
 import { utf8Length } from '../../../util/bytes.ts';
 import { isSet, objectIn, textIn } from '../../../util/json-value.ts';
 import { isRecord } from '../../../util/values.ts';
@@ -16,7 +15,7 @@ import {
   accessModes,
   volumePhase,
 } from './volume-columns.ts';
-import { volumeSourceText } from './volume-source-text.ts';
+import { structDiff } from '../shared/internal-structs.ts';
 import { validateNodeSelector } from '../pods/pod-placement.ts';
 import {
   COMMON_SOURCES,
@@ -257,10 +256,10 @@ function validateVolumeUpdate(next: CheckedObject, previous: StoredObject): void
   // A Secret for expansion may be added.
   const isAdded = csi && isSet(before, 'csi') && !isSet(objectIn(before, 'csi'), EXPANSION);
   const after = isAdded ? { ...spec.value, csi: { ...csi, [EXPANSION]: undefined } } : spec.value;
-  const [text, former] = [volumeSourceText(after), volumeSourceText(before)];
-  if (text !== former) {
+  const diff = structDiff('PersistentVolumeSource', before, after);
+  if (diff !== '') {
     const why = 'spec.persistentvolumesource is immutable after creation';
-    spec.forbidden('persistentvolumesource', `${why}\n${unifiedDiff(former, text)}`);
+    spec.forbidden('persistentvolumesource', `${why}\n${diff}`);
   }
   if (!equalJson(spec.value['volumeMode'], before['volumeMode'])) {
     next.invalid('volumeMode', 'field is immutable', spec.value['volumeMode'] ?? null);

@@ -3,7 +3,7 @@ import { goQuote } from '../../../util/go-quote.ts';
 import type { JsonObject } from '../../../util/json-value.ts';
 import { isSet, objectIn, objectsIn, textIn } from '../../../util/json-value.ts';
 import type { CheckedObject } from '../../objects/checked-object.ts';
-import { structDiff } from './pod-structs.ts';
+import { structDiff } from '../shared/internal-structs.ts';
 import type { StoredObject } from '../../objects/resource-definition.ts';
 import { qosClassOf } from './pod-qos.ts';
 

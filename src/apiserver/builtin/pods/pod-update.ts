@@ -4,7 +4,7 @@ import { isSet, listIn, numberIn, objectIn, objectsIn, textIn } from '../../../u
 import { equalJson } from '../../../api/equal.ts';
 import type { CheckedObject } from '../../objects/checked-object.ts';
 import type { StoredObject } from '../../objects/resource-definition.ts';
-import { structDiff } from './pod-structs.ts';
+import { structDiff } from '../shared/internal-structs.ts';
 
 const MAX_INT32 = 2 ** 31 - 1;
 
