@@ -76,6 +76,43 @@ test('classes and drivers of storage are validated again when they are updated',
   }
 });
 
+test('a volume in an attachment is one of a CSI driver, without what only a PersistentVolume has', async () => {
+  const csi = { driver: 'a', volumeHandle: 'b' };
+  const path = 'spec.source.inlineVolumeSpec';
+  await refusals(
+    api,
+    `${STORAGE}/volumeattachments`,
+    [
+      [{ accessModes: ['ReadWriteOnce'], csi, persistentVolumeReclaimPolicy: 'Retain' }],
+      [{}, `${path} Required`, `${path}.accessModes Required`, `${path}.csi Required`],
+      [
+        { accessModes: ['ReadWriteOnce'], csi: { driver: 'a' } },
+        `${path}.csi.volumeHandle Required`,
+      ],
+      [
+        {
+          accessModes: ['ReadWriteOnce'],
+          csi,
+          capacity: { storage: '1' },
+          claimRef: { name: 'a' },
+          persistentVolumeReclaimPolicy: 'Delete',
+          storageClassName: 'a',
+          volumeMode: 'Block',
+        },
+        `${path}.capacity Forbidden`,
+        `${path}.claimRef Forbidden`,
+        `${path}.persistentVolumeReclaimPolicy Forbidden`,
+        `${path}.storageClassName Forbidden`,
+        `${path}.volumeMode Forbidden`,
+      ],
+    ],
+    (inlineVolumeSpec) => ({
+      metadata: { name: 'refused' },
+      spec: { attacher: 'a', nodeName: 'b', source: { inlineVolumeSpec } },
+    }),
+  );
+});
+
 test('priority levels and bindings of policies are validated by declared rules', async () => {
   const levels = '/apis/flowcontrol.apiserver.k8s.io/v1/prioritylevelconfigurations';
   const limitResponse = 'spec.limited.limitResponse';

@@ -1,9 +1,7 @@
-import { utf8Length } from '../../../util/bytes.ts';
 import { isSet, objectIn, textIn } from '../../../util/json-value.ts';
 import { isRecord } from '../../../util/values.ts';
 import { timestamp } from '../../../api/conditions.ts';
 import { equalJson } from '../../../api/equal.ts';
-import { compareQuantities } from '../../../api/quantity.ts';
 import { CheckedObject } from '../../objects/checked-object.ts';
 import type { ApiObject, StoredObject } from '../../objects/resource-definition.ts';
 import { AGE_COLUMN, NAME_COLUMN, column, field } from '../../table/column.ts';
@@ -16,16 +14,8 @@ import {
   volumePhase,
 } from './volume-columns.ts';
 import { structDiff } from '../shared/internal-structs.ts';
-import { validateNodeSelector } from '../pods/pod-placement.ts';
-import {
-  COMMON_SOURCES,
-  requireDriverName,
-  requireHostPath,
-  validateIscsiTarget,
-} from '../pods/volume-sources.ts';
+import { EXPANSION, VOLUME_SOURCES, validateVolumeSpec } from './volume-spec.ts';
 import type { BuiltinKind } from '../shared/builtin-kind.ts';
-import { requireAmountOf, requireVolumeMode, validateAccessModes } from '../shared/claim-spec.ts';
-import { requireNoBacksteps } from '../shared/local-paths.ts';
 import { VOLUMES, annotationWarnings, nodeSelectorWarnings } from '../shared/warnings.ts';
 
 export const PERSISTENT_VOLUME: BuiltinKind = {
@@ -87,115 +77,7 @@ function markPhase(volume: ApiObject, previous: StoredObject | undefined, now: n
 function validateVolume(volume: CheckedObject): void {
   const spec = volume.in('spec');
   validateMountOptions(volume);
-  validateAccessModes(spec);
-  const { value: capacity } = spec.in('capacity');
-  if (Object.keys(capacity).length === 0) spec.required('capacity');
-  if (Object.keys(capacity).join() !== 'storage') spec.notSupported('capacity', ['storage']);
-  for (const [name, amount] of Object.entries(capacity)) {
-    const field = `capacity[${name}]`;
-    requireAmountOf(spec, field, String(amount));
-    if (compareQuantities(String(amount), '0') > 0) continue;
-    spec.invalid(field, 'must be greater than zero', amount);
-  }
-  spec.requireOneOf('persistentVolumeReclaimPolicy', ['Delete', 'Recycle', 'Retain']);
-  const affinity = spec.get('nodeAffinity');
-  const required = affinity?.get('required');
-  if (required) validateNodeSelector(required);
-  else affinity?.required('required', 'must specify required node constraints');
-  const [source, ...others] = VOLUME_SOURCES.filter((field) => spec.get(field));
-  if (source === undefined) spec.required('', 'must specify a volume type');
-  else {
-    const at = source === 'gcePersistentDisk' ? 'persistentDisk' : source;
-    const checked = new CheckedObject(spec.in(source).value, spec.at(at), spec.errors);
-    if (source === 'iscsi') validateIscsi(checked, volume.in('metadata').text('name'));
-    else (OF_VOLUMES[source] ?? COMMON_SOURCES[source])?.(checked, spec);
-  }
-  for (const field of others) {
-    // As upstream, whose paths are these.
-    if (field === 'flexVolume') COMMON_SOURCES[field]?.(spec.in(field), spec);
-    else {
-      const path = field === 'cephfs' ? 'cephFS' : field;
-      spec.forbidden(path, 'may not specify more than 1 volume type');
-    }
-  }
-  const policy = 'persistentVolumeReclaimPolicy';
-  const isRoot = isRootPath(spec.in('hostPath').text('path'));
-  if (isRoot && spec.text(policy) === 'Recycle') {
-    spec.forbidden(policy, "may not be 'recycle' for a hostPath mount of '/'");
-  }
-  spec.requireFormat('storageClassName', 'dns1123Subdomain');
-  requireVolumeMode(spec);
-  if (!spec.has('volumeAttributesClassName')) return;
-  if (spec.text('volumeAttributesClassName') === '') {
-    spec.required('volumeAttributesClassName', 'an empty string is disallowed');
-  }
-  spec.requireFormat('volumeAttributesClassName', 'dns1123Subdomain');
-  const why = 'has to be specified when using volumeAttributesClassName';
-  if (!spec.get('csi')) spec.required('csi', why);
-}
-
-/** The sources of a volume in the order in which upstream validates them. */
-const VOLUME_SOURCES =
-  'hostPath gcePersistentDisk awsElasticBlockStore glusterfs flocker nfs rbd quobyte cephfs iscsi cinder fc flexVolume azureFile vsphereVolume photonPersistentDisk portworxVolume azureDisk scaleIO local storageos csi'.split(
-    ' ',
-  );
-
-/** The rules of sources that differ from those in a Pod, mostly as they name the namespace of a Secret. */
-const OF_VOLUMES: Readonly<Record<string, (source: CheckedObject, spec: CheckedObject) => void>> = {
-  hostPath: requireHostPath,
-  glusterfs: (source) => {
-    source.requireText('endpoints');
-    source.requireText('path');
-    if (!source.has('endpointsNamespace')) return;
-    const namespace = source.text('endpointsNamespace');
-    const why = 'if the endpointnamespace is set, it must be a valid namespace name';
-    if (namespace === '') source.invalid('endpointsNamespace', why);
-    source.requireFormat('endpointsNamespace', 'dns1123Label');
-  },
-  cinder: (source) => {
-    source.requireText('volumeID');
-    requireSecretText(source, 'secretRef');
-  },
-  azureFile: (source) => {
-    source.requireText('secretName');
-    source.requireText('shareName');
-    if (source.has('secretNamespace')) source.requireText('secretNamespace');
-  },
-  local: (source, spec) => {
-    source.requireText('path');
-    requireNoBacksteps(source, 'path');
-    if (!spec.get('nodeAffinity')) {
-      spec.required('nodeAffinity', 'Local volume requires node affinity');
-    }
-  },
-  storageos: (source) => {
-    source.requireText('volumeName');
-    source.requireFormat('volumeName', 'dns1123Label');
-    source.requireFormat('volumeNamespace', 'dns1123Label');
-    requireSecretText(source, 'secretRef');
-  },
-  csi: (source) => {
-    requireDriverName(source, 'driver');
-    source.requireText('volumeHandle');
-    for (const field of CSI_SECRETS) {
-      requireSecretText(source, field);
-      const secret = source.get(field);
-      secret?.requireFormat('name', 'dns1123Subdomain');
-      secret?.requireFormat('namespace', 'dns1123Label');
-    }
-  },
-};
-
-/** @param name the name of the volume */
-function validateIscsi(source: CheckedObject, name: string): void {
-  validateIscsiTarget(source, 'must be valid format');
-  source.get('secretRef')?.requireText('name');
-  const portal = source.text('targetPortal');
-  if (!source.has('initiatorName') || utf8Length(`${name}:${portal}`) <= 64) return;
-  const why =
-    'Total length of <volume name>:<iscsi.targetPortal> must be under 64 characters if iscsi.initiatorName is specified.';
-  // The path of upstream.
-  source.invalid('targetportal', why, portal);
+  validateVolumeSpec(spec, volume.in('metadata').text('name'));
 }
 
 /** Sources whose mount options an annotation may set. */
@@ -212,21 +94,6 @@ function validateMountOptions(volume: CheckedObject): void {
   if (!annotations.has(MOUNT_OPTIONS) || WITH_MOUNT_OPTIONS.some((field) => spec.get(field)))
     return;
   annotations.forbidden(MOUNT_OPTIONS, 'may not specify mount options for this volume type');
-}
-
-const EXPANSION = 'controllerExpandSecretRef';
-
-const CSI_SECRETS = [
-  'controllerPublishSecretRef',
-  EXPANSION,
-  'nodePublishSecretRef',
-  'nodeExpandSecretRef',
-];
-
-function requireSecretText(source: CheckedObject, field: string): void {
-  const secret = source.get(field);
-  secret?.requireText('name');
-  secret?.requireText('namespace');
 }
 
 const STABLE_LABELS: ReadonlyMap<unknown, string> = new Map([
@@ -272,16 +139,6 @@ function validateVolumeUpdate(next: CheckedObject, previous: StoredObject): void
   if (isSet(before, 'volumeAttributesClassName') && !spec.has('volumeAttributesClassName')) {
     spec.forbidden('volumeAttributesClassName', 'update from non-nil value to nil is forbidden');
   }
-}
-
-/** Whether an absolute path is the root, as Go's `filepath.Clean` finds. */
-function isRootPath(path: string): boolean {
-  let depth = 0;
-  for (const part of path.split('/')) {
-    if (part === '..') depth = Math.max(0, depth - 1);
-    else if (part !== '' && part !== '.') depth++;
-  }
-  return path.startsWith('/') && depth === 0;
 }
 
 type Texts = Readonly<Record<string, string>>;

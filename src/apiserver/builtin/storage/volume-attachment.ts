@@ -1,6 +1,7 @@
 import { utf8Length } from '../../../util/bytes.ts';
 import { nameProblems } from '../../../api/object-names.ts';
 import { columns, field, flagColumn } from '../../table/column.ts';
+import { validateInlineVolumeSpec } from '../core/volume-spec.ts';
 import { requireDriverName } from '../pods/volume-sources.ts';
 import type { BuiltinKind } from '../shared/builtin-kind.ts';
 import { STATUS_ONLY } from '../shared/builtin-kind.ts';
@@ -29,7 +30,7 @@ export const VOLUME_ATTACHMENT: BuiltinKind = {
     else if (isInline && isNamed) spec.forbidden('source', why);
     else if (isNamed && source.text(NAME) === '') {
       source.required(NAME, 'must specify non empty persistentVolumeName');
-    }
+    } else if (isInline) validateInlineVolumeSpec(source.in('inlineVolumeSpec'));
     if (isNamed) source.problems(NAME, nameProblems(source.text(NAME), 'dns1123Subdomain'));
     const node = spec.text('nodeName');
     spec.problems('nodeName', nameProblems(node, 'dns1123Subdomain'), node);
