@@ -1,4 +1,5 @@
 import { CORE_SCHEMA, load } from 'js-yaml';
+import { ApiError } from '../../src/api/api-error.ts';
 import type { HttpHandler, HttpResponse } from '../../src/util/http.ts';
 import type { FuzzRequest, Json } from './requests.ts';
 import type { FuzzWatch } from './watch.ts';
@@ -30,6 +31,16 @@ export class Session {
   }
 
   async send(request: FuzzRequest): Promise<Shown> {
+    try {
+      return await this.#send(request);
+    } catch (error) {
+      // kube-apiserver closes the connection if the handler of a request panics.
+      if (!(error instanceof ApiError)) throw error;
+      return { status: 0, warning: '', body: 'the connection broke' };
+    }
+  }
+
+  async #send(request: FuzzRequest): Promise<Shown> {
     const { method, path, subject, type = 'application/json', body, watched } = request;
     // A watch or a list from any version has the state of the cache, which a consistent list updates.
     const cached = path.includes('resourceVersion=0') ? request.subject : watched;

@@ -283,10 +283,13 @@ describe('access', () => {
         metadata: { name: 'powerful', finalizers: ['example.com/a'] },
       }),
     );
-    await grant({ verbs: ['patch', 'get'], apiGroups: [GROUP], resources: ['roles'] });
+    await grant({ verbs: ['patch', 'update', 'get'], apiGroups: [GROUP], resources: ['roles'] });
     await untilStatus(200, () => ask('GET', `${roles()}/powerful`));
     const relabel = { metadata: { labels: { a: 'b' } } };
     assert.equal((await write('PATCH', `${roles()}/powerful`, relabel)).status, 403);
+    // The same role, without the metadata that the server sets.
+    const same = role('powerful', [{ ...READ, verbs: ['*'] }]);
+    assert.equal((await write('PUT', `${roles()}/powerful`, same)).status, 403);
     const release = { metadata: { finalizers: null } };
     assert.equal((await write('PATCH', `${roles()}/powerful`, release)).status, 200);
   });

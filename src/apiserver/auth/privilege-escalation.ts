@@ -22,6 +22,8 @@ export interface Granting {
   readonly access: Authorizer;
   /** Verb of the request. */
   readonly verb: string;
+  /** Metadata of an updated object as the client sent it. */
+  readonly sent?: StoredObject['metadata'];
 }
 
 /** A Role or ClusterRole to write. */
@@ -42,7 +44,7 @@ interface WrittenBinding extends StoredObject {
  */
 export function requireRoleRights(
   plural: 'roles' | 'clusterroles',
-  { user, access, verb }: Granting,
+  { user, access, verb, sent }: Granting,
   object: StoredObject,
   previous?: StoredObject,
 ): void {
@@ -59,7 +61,7 @@ export function requireRoleRights(
     // The path of a creation has no name.
     name: verb === 'create' ? '' : name,
   } as const;
-  if (changesReferencesOnly(object, previous)) return;
+  if (changesReferencesOnly(object, sent, previous)) return;
   // An aggregation rule grants everything.
   const isWhole = isAggregated(object) || isAggregated(previous);
   const granted = [...(role.rules ?? []), ...(isWhole ? FULL_AUTHORITY : [])];
@@ -82,11 +84,11 @@ export function requireRoleRights(
  */
 export function requireBindingRights(
   plural: 'rolebindings' | 'clusterrolebindings',
-  { user, access }: Granting,
+  { user, access, sent }: Granting,
   object: StoredObject,
   previous?: StoredObject,
 ): void {
-  if (user.groups.includes(MASTERS) || changesReferencesOnly(object, previous)) return;
+  if (user.groups.includes(MASTERS) || changesReferencesOnly(object, sent, previous)) return;
   const { roleRef: { apiGroup = '', kind = '', name = '' } = {} }: WrittenBinding = object;
   const { namespace = '' } = object.metadata;
   const bind = {
@@ -135,7 +137,7 @@ export function missingRules(
 }
 
 function requireRules(
-  { user, access }: Omit<Granting, 'verb'>,
+  { user, access }: Pick<Granting, 'access' | 'user'>,
   resource: Pick<ResourceNames, 'plural'> & { readonly group: string },
   { metadata: { namespace = '', name, generateName } }: StoredObject,
   wanted: readonly PolicyRule[],
@@ -228,11 +230,17 @@ function isAggregated(role: WrittenRole | undefined): boolean {
   return (role?.aggregationRule?.clusterRoleSelectors?.length ?? 0) > 0;
 }
 
-/** Whether an update changes owner references and finalizers only, as the garbage collector does. */
-function changesReferencesOnly(object: StoredObject, previous: StoredObject | undefined): boolean {
-  return (
-    previous !== undefined && equalJson(withoutReferences(object), withoutReferences(previous))
-  );
+/**
+ * Whether an update changes owner references and finalizers only, as the garbage collector does. As upstream, an object
+ * without the metadata that the server sets changes that.
+ */
+function changesReferencesOnly(
+  object: StoredObject,
+  sent: StoredObject['metadata'] | undefined,
+  previous: StoredObject | undefined,
+): boolean {
+  if (!sent || !previous) return false;
+  return equalJson(withoutReferences({ ...object, metadata: sent }), withoutReferences(previous));
 }
 
 function withoutReferences({ metadata, ...rest }: StoredObject): object {
@@ -240,7 +248,6 @@ function withoutReferences({ metadata, ...rest }: StoredObject): object {
     ownerReferences: _owners,
     finalizers: _finalizers,
     managedFields: _fields,
-    resourceVersion: _version,
     ...own
   } = metadata;
   return { ...rest, metadata: own };

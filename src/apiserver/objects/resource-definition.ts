@@ -295,6 +295,8 @@ export interface HookContext {
   readonly verb: string;
   readonly subresource: string | undefined;
   readonly isDryRun: boolean;
+  /** Metadata of an updated object as the client sent it. */
+  readonly sent?: StoredObject['metadata'];
   /** Adds a warning to the response, also if the object is refused. */
   readonly warn: (text: string) => void;
   readonly access: Authorizer;

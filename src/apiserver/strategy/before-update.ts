@@ -46,7 +46,8 @@ export async function beforeUpdate(
   const object = { ...own, metadata: withSystemMetadata(own, previous, definition) };
   await pause(request, previous);
   if (disabledFields) deleteFields(object, disabledFields);
-  hooks?.prepareForUpdate?.(object, previous, hookContext(request));
+  const context = { ...hookContext(request), sent: draft.metadata };
+  hooks?.prepareForUpdate?.(object, previous, context);
   shareEqualFields(object, previous);
   await pause(request, previous);
   if (definition.tracksGeneration && isSpecChanged(object, previous, definition)) {

@@ -1,5 +1,5 @@
 import type { JsonObject } from '../../../util/json-value.ts';
-import { isSet, objectIn, objectsIn, setDefault, textIn } from '../../../util/json-value.ts';
+import { isSet, objectIn, objectsIn, textIn } from '../../../util/json-value.ts';
 import type {
   AdmissionHookContext,
   ApiObject,
@@ -51,7 +51,7 @@ export function topologyLabels(
 /** A client can send a Pod without the fields that admission has set. */
 function keepPriority(spec: JsonObject, before: Readonly<JsonObject>): void {
   for (const field of ['priority', 'preemptionPolicy'] as const) {
-    if (isSet(before, field)) setDefault(spec, field, before[field]);
+    if (isSet(before, field)) spec[field] ??= before[field];
   }
 }
 
