@@ -1,6 +1,7 @@
 import type { JsonObject } from '../../../util/json-value.ts';
 import { isSet, objectIn, objectsIn } from '../../../util/json-value.ts';
 import { isRecord } from '../../../util/values.ts';
+import { internalStruct } from '../shared/internal-structs.ts';
 
 /** A field of v1, that of v2 in its place, and what v1 has without any. */
 type Field = readonly [v1: string, v2: string, absent?: string];
@@ -143,29 +144,9 @@ function inOrder(value: unknown): unknown {
   return Object.fromEntries(known.map((field) => [field, value[field]]));
 }
 
-const RULES = ['StabilizationWindowSeconds', 'SelectPolicy', 'Policies', 'Tolerance'];
-
 /** The internal type of upstream, whose fields have their names in Go. */
-export function behaviorToV1(behavior: JsonObject): JsonObject {
-  return inGo(behavior, ['ScaleUp', 'ScaleDown'], (rules) =>
-    isRecord(rules)
-      ? inGo(rules, RULES, (value) =>
-          Array.isArray(value)
-            ? objectsIn({ value }, 'value').map((policy) =>
-                inGo(policy, ['Type', 'Value', 'PeriodSeconds'], (field) => field),
-              )
-            : value,
-        )
-      : rules,
-  );
-}
-
-function inGo(
-  value: JsonObject,
-  names: readonly string[],
-  convert: (member: unknown) => unknown,
-): JsonObject {
-  return Object.fromEntries(names.map((name) => [name, convert(value[unexported(name)] ?? null)]));
+export function behaviorToV1(behavior: JsonObject): unknown {
+  return internalStruct('HorizontalPodAutoscalerBehavior', behavior);
 }
 
 /** As Go decodes it, with names in any case. */
@@ -174,10 +155,9 @@ export function behaviorToV2(value: unknown): unknown {
   if (!isRecord(value)) return value;
   const members = Object.entries(value).filter(([, member]) => member !== null);
   return Object.fromEntries(
-    members.map(([key, member]) => [unexported(key), behaviorToV2(member)]),
+    members.map(([name, member]) => [
+      `${name.charAt(0).toLowerCase()}${name.slice(1)}`,
+      behaviorToV2(member),
+    ]),
   );
-}
-
-function unexported(name: string): string {
-  return `${name.charAt(0).toLowerCase()}${name.slice(1)}`;
 }

@@ -1,6 +1,4 @@
 import { Verbatim } from '../../../api/field-error.ts';
-import { goJson } from '../../../util/go-format.ts';
-import { isRecord } from '../../../util/values.ts';
 import { objectIn, textIn } from '../../../util/json-value.ts';
 import { equalJson } from '../../../api/equal.ts';
 import { namePrefixProblems } from '../../../api/object-names.ts';
@@ -9,8 +7,10 @@ import { validateFinalizers, validateKubeFinalizers } from '../../objects/finali
 import { checkAttached } from '../../objects/object-metadata.ts';
 import { fieldsAt } from '../../objects/field-path.ts';
 import type { StoredObject } from '../../objects/resource-definition.ts';
+import { shallowCopy } from '../../objects/resource-definition.ts';
 import { EVENT_COLUMNS, REFERENCE_FIELDS, validateEvent } from '../core/event.ts';
 import type { BuiltinKind } from '../shared/builtin-kind.ts';
+import { structText } from '../shared/internal-structs.ts';
 
 /** Fields of events.k8s.io and of the stored event with other names. */
 const RENAMED = [
@@ -89,27 +89,18 @@ function requireImmutable(event: CheckedObject, previous: StoredObject): void {
   }
 }
 
-/** Structs with the names of their fields in JSON and in Go. */
-const REFERENCE =
-  'kind=Kind namespace=Namespace name=Name uid=UID apiVersion=APIVersion resourceVersion=ResourceVersion fieldPath=FieldPath';
+/** Internal types of upstream, as which messages show these fields. */
 const STRUCTS: ReadonlyMap<string, string> = new Map([
-  ['regarding', REFERENCE],
-  ['related', REFERENCE],
-  ['deprecatedSource', 'component=Component host=Host'],
+  ['regarding', 'ObjectReference'],
+  ['related', '*ObjectReference'],
+  ['deprecatedSource', 'EventSource'],
 ]);
 
-/** Returns a value as upstream shows it: a struct has the names of Go's fields. */
+/** Returns a value as upstream shows it. */
 function shownValue(field: string, value: unknown): unknown {
   const struct = STRUCTS.get(field);
-  if (struct === undefined) {
-    return value ?? (field === 'deprecatedCount' ? 0 : /time/i.test(field) ? null : '');
-  }
-  if (!isRecord(value) && field === 'related') return null;
-  const members = struct.split(' ').map((pair) => {
-    const [name = '', goName = ''] = pair.split('=');
-    return `"${goName}":${goJson(isRecord(value) ? (value[name] ?? '') : '')}`;
-  });
-  return new Verbatim(`{${members.join(',')}}`);
+  if (struct !== undefined) return new Verbatim(structText(struct, value));
+  return value ?? (field === 'deprecatedCount' ? 0 : /time/i.test(field) ? null : '');
 }
 
 function validateSeries(event: CheckedObject): void {
@@ -125,17 +116,14 @@ function toStored<T extends StoredObject>(event: T): T {
 
 function fromStored(event: StoredObject): StoredObject {
   const back = RENAMED.map(([own, stored]) => [stored, own] as const);
-  const converted = renamed(event, 'events.k8s.io/v1', back);
+  const converted = shallowCopy(renamed(event, 'events.k8s.io/v1', back));
   // Go always writes the count in this kind only, and these texts in the stored kind only.
   const series = objectIn(event, 'series');
-  const isOmitted = ([name, value]: readonly [string, unknown]) =>
-    value === '' && name.startsWith('reporting');
-  return {
-    ...(Object.fromEntries(
-      Object.entries(converted).filter((field) => !isOmitted(field)),
-    ) as unknown as StoredObject),
-    ...(series && { series: { count: 0, ...series } }),
-  };
+  for (const field of ['reportingController', 'reportingInstance']) {
+    if (converted[field] === '') delete converted[field];
+  }
+  if (series) converted['series'] = { count: 0, ...series };
+  return converted;
 }
 
 function renamed<T extends StoredObject>(

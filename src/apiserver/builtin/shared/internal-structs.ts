@@ -7,9 +7,10 @@ import { isRecord } from '../../../util/values.ts';
 type Fields = Readonly<JsonObject>;
 
 /**
- * The internal types of upstream by `NAME FIELD:TYPE…`, of which messages show the differences: `pkg/apis/core/types.go`
- * of Kubernetes, which is under the Apache License 2.0. A field has `=JSON` if its name in the API is another one but for
- * its first letter. Types are `s`, `n` and `b` of Go, amounts `q`, ports `i`, maps `m`, selectors `l`, metadata `e`.
+ * The internal types of upstream by `NAME FIELD:TYPE…`, which messages and annotations show. They are
+ * from `types.go` in `pkg/apis/core` and `pkg/apis/autoscaling` of Kubernetes, which is under the
+ * Apache License 2.0. A field has `=JSON` if its name in the API is another one but for its first
+ * letter. Types are `s`, `n` and `b` of Go, amounts `q`, ports `i`, maps `m`, selectors `l`, metadata `e`.
  */
 const STRUCTS = `
 PodSpec Volumes:[]Volume InitContainers:[]Container Containers:[]Container EphemeralContainers:[]EphemeralContainer RestartPolicy:s TerminationGracePeriodSeconds:*n ActiveDeadlineSeconds:*n DNSPolicy=dnsPolicy:s NodeSelector:m ServiceAccountName:s DeprecatedServiceAccount=serviceAccount:s AutomountServiceAccountToken:*b NodeName:s HostNetwork:b HostPID:b HostIPC:b ShareProcessNamespace:*b SecurityContext:*PodSecurityContext ImagePullSecrets:[]LocalObjectReference Hostname:s Subdomain:s Affinity:*Affinity SchedulerName:s Tolerations:[]Toleration HostAliases:[]HostAlias PriorityClassName:s Priority:*n DNSConfig=dnsConfig:*PodDNSConfig ReadinessGates:[]PodReadinessGate RuntimeClassName:*s EnableServiceLinks:*b PreemptionPolicy:*s Overhead:m TopologySpreadConstraints:[]TopologySpreadConstraint SetHostnameAsFQDN:*b OS=os:*PodOS HostUsers:*b SchedulingGates:[]PodSchedulingGate ResourceClaims:[]PodResourceClaim Resources:*ResourceRequirements HostnameOverride:*s SchedulingGroup:*PodSchedulingGroup EvictionResponders:[]EvictionResponder
@@ -131,6 +132,10 @@ StorageOSPersistentVolumeSource VolumeName:s VolumeNamespace:s FSType=fsType:s R
 CSIPersistentVolumeSource Driver:s VolumeHandle:s ReadOnly:b FSType=fsType:s VolumeAttributes:m ControllerPublishSecretRef:*SecretReference NodeStageSecretRef:*SecretReference NodePublishSecretRef:*SecretReference ControllerExpandSecretRef:*SecretReference NodeExpandSecretRef:*SecretReference
 SecretReference Name:s Namespace:s
 ObjectReference Kind:s Namespace:s Name:s UID=uid:s APIVersion=apiVersion:s ResourceVersion:s FieldPath:s
+EventSource Component:s Host:s
+HorizontalPodAutoscalerBehavior ScaleUp:*HPAScalingRules ScaleDown:*HPAScalingRules
+HPAScalingRules StabilizationWindowSeconds:*n SelectPolicy:*s Policies:[]HPAScalingPolicy Tolerance:*q
+HPAScalingPolicy Type:s Value:n PeriodSeconds:n
 `;
 
 const TYPES = new Map(
@@ -144,21 +149,28 @@ const TYPES = new Map(
 
 /** Returns the changed lines of two values of an internal type. */
 export function structDiff(type: string, before: Fields, after: Fields): string {
-  return unifiedDiff(structText(type, before), structText(type, after));
+  return unifiedDiff(structText(type, before, 1), structText(type, after, 1));
 }
 
-/** Returns a value of an internal type as upstream encodes it for messages. */
-export function structText(type: string, value: Fields): string {
-  return escapeHtml(JSON.stringify(inGo(type, value), undefined, 1));
+/**
+ * Returns a value of an internal type as upstream encodes it, in JSON.
+ *
+ * @param indent of each line; without it, the text is one line
+ */
+export function structText(type: string, value: unknown, indent?: number): string {
+  return escapeHtml(JSON.stringify(internalStruct(type, value), undefined, indent));
 }
 
 const ZEROS: Fields = { s: '', n: 0, b: false, q: '0', i: 0 };
 
-function inGo(type: string, value: unknown): unknown {
-  if (type.startsWith('*')) return (value ?? null) === null ? null : inGo(type.slice(1), value);
+/** Returns a value with the names of the fields in an internal type, in its order. */
+export function internalStruct(type: string, value: unknown): unknown {
+  if (type.startsWith('*')) {
+    return (value ?? null) === null ? null : internalStruct(type.slice(1), value);
+  }
   if (type.startsWith('[]')) {
     const items: unknown[] = Array.isArray(value) ? value : [];
-    return items.length > 0 ? items.map((item) => inGo(type.slice(2), item)) : null;
+    return items.length > 0 ? items.map((item) => internalStruct(type.slice(2), item)) : null;
   }
   const fields = TYPES.get(type);
   if (fields) return structOf(fields, isRecord(value) ? value : {});
@@ -175,7 +187,7 @@ function structOf(fields: readonly string[], value: Fields): JsonObject {
     const [name = '', json = `${name.charAt(0).toLowerCase()}${name.slice(1)}`] = names.split('=');
     // Metadata is embedded.
     if (type === 'e') Object.assign(struct, value[json]);
-    else struct[name] = inGo(type, value[json]);
+    else struct[name] = internalStruct(type, value[json]);
   }
   return struct;
 }
