@@ -40,6 +40,11 @@ export function typedText(text: string): Verbatim {
   return new Verbatim(goJson(text));
 }
 
+/** Returns a text whose type in Go is `string`, for `notSupported`: it encodes others as JSON. */
+export function plainText(text: string): Verbatim {
+  return new Verbatim(goQuote(text));
+}
+
 /** Placeholder of a value that is too large for a message. */
 export const OMITTED: Verbatim = new Verbatim('');
 

@@ -1,6 +1,5 @@
-import { Verbatim } from '../../../api/field-error.ts';
+import { Verbatim, plainText } from '../../../api/field-error.ts';
 import { goJson } from '../../../util/go-format.ts';
-import { goQuote } from '../../../util/go-quote.ts';
 import type { JsonObject } from '../../../util/json-value.ts';
 import { listIn, objectIn, objectsIn, textIn } from '../../../util/json-value.ts';
 import { nameProblems, qualifiedNameProblems } from '../../../api/object-names.ts';
@@ -53,7 +52,7 @@ export function validateService(service: CheckedObject, previous: StoredObject |
   spec.requireSupported('internalTrafficPolicy', ['Cluster', 'Local']);
   const distribution = spec.text('trafficDistribution');
   if (spec.has('trafficDistribution') && !DISTRIBUTIONS.includes(distribution)) {
-    spec.notSupported('trafficDistribution', DISTRIBUTIONS, new Verbatim(goQuote(distribution)));
+    spec.notSupported('trafficDistribution', DISTRIBUTIONS, plainText(distribution));
   }
   spec.requireOneOf('type', TYPES);
 }

@@ -1,5 +1,4 @@
-import { Verbatim } from '../../../api/field-error.ts';
-import { goQuote } from '../../../util/go-quote.ts';
+import { plainText } from '../../../api/field-error.ts';
 import { utf8Length } from '../../../util/bytes.ts';
 import { objectIn, textIn } from '../../../util/json-value.ts';
 import { nameProblems } from '../../../api/object-names.ts';
@@ -53,8 +52,7 @@ function validateIngressClass(object: CheckedObject): void {
   parameters.requireName('kind', 'pathSegment');
   parameters.requireName('name', 'pathSegment');
   const scope = parameters.text('scope');
-  if (!SCOPES.includes(scope))
-    parameters.notSupported('scope', SCOPES, new Verbatim(goQuote(scope)));
+  if (!SCOPES.includes(scope)) parameters.notSupported('scope', SCOPES, plainText(scope));
   const isSet = parameters.has('namespace');
   if (parameters.text('scope') === 'Cluster' && isSet) {
     parameters.forbidden('namespace', "`parameters.scope` is set to 'Cluster'");

@@ -1,5 +1,4 @@
-import { goQuote } from '../../../util/go-quote.ts';
-import { Verbatim } from '../../../api/field-error.ts';
+import { plainText } from '../../../api/field-error.ts';
 import { nameProblems, qualifiedNameProblems } from '../../../api/object-names.ts';
 import { canonicalQuantity } from '../../../api/quantity.ts';
 import type { CheckedObject } from '../../objects/checked-object.ts';
@@ -131,7 +130,7 @@ export function validateFieldRef(ref: CheckedObject, supported: readonly string[
     // The older name of the field.
     const current = path === 'spec.host' ? 'spec.nodeName' : path;
     if (supported.includes(current)) return;
-    ref.notSupported('fieldPath', supported, new Verbatim(goQuote(current)));
+    ref.notSupported('fieldPath', supported, plainText(current));
   }
 }
 
@@ -150,7 +149,7 @@ export function validateResourceRef(ref: CheckedObject, isInVolume: boolean = fa
   if (isInVolume && ref.text('containerName') === '') ref.required('containerName');
   else if (resource === '') ref.required('resource');
   else if (!RESOURCES.includes(resource) && !isOfPages) {
-    ref.notSupported('resource', RESOURCES, new Verbatim(goQuote(resource)));
+    ref.notSupported('resource', RESOURCES, plainText(resource));
   }
   const divisor = canonicalQuantity(ref.text('divisor')) ?? '0';
   if (divisor === '0') return;

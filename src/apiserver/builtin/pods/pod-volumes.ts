@@ -1,5 +1,5 @@
 import { validateClaimMetadata } from './template-metadata.ts';
-import { Verbatim } from '../../../api/field-error.ts';
+import { plainText } from '../../../api/field-error.ts';
 import { utf8Length } from '../../../util/bytes.ts';
 import { goQuote } from '../../../util/go-quote.ts';
 import { nameProblems, qualifiedNameProblems } from '../../../api/object-names.ts';
@@ -301,7 +301,7 @@ function validateCertificate(certificate: CheckedObject, take: (path: string) =>
   validateUserAnnotations(certificate, 'userAnnotations');
   const type = certificate.text('keyType');
   if (!KEY_TYPES.includes(type)) {
-    certificate.notSupported('keyType', KEY_TYPES, new Verbatim(goQuote(type)));
+    certificate.notSupported('keyType', KEY_TYPES, plainText(type));
   }
   const seconds = certificate.number('maxExpirationSeconds') ?? MIN_SECONDS;
   const isOwn = certificate.text('signerName').startsWith('kubernetes.io/');

@@ -1,5 +1,4 @@
-import { goQuote } from '../../../util/go-quote.ts';
-import { Verbatim } from '../../../api/field-error.ts';
+import { plainText } from '../../../api/field-error.ts';
 import { nameProblems } from '../../../api/object-names.ts';
 import type { CheckedObject } from '../../objects/checked-object.ts';
 import { requireNoBacksteps } from '../shared/local-paths.ts';
@@ -128,7 +127,7 @@ export const COMMON_SOURCES: Readonly<Record<string, Validate>> = {
     const isManaged = source.text('kind') === 'Managed';
     const prefix = isManaged ? '/subscriptions/' : 'https://';
     if (!source.has('kind') || source.text('diskURI').startsWith(prefix)) return;
-    const shown = new Verbatim(goQuote(source.text('diskURI')));
+    const shown = plainText(source.text('diskURI'));
     source.notSupported('diskURI', [isManaged ? MANAGED_DISK : BLOB], shown);
   },
   scaleIO: (source) => {

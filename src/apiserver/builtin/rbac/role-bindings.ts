@@ -1,6 +1,5 @@
 import { objectIn, objectsIn, setDefault, textIn } from '../../../util/json-value.ts';
-import { Verbatim } from '../../../api/field-error.ts';
-import { goQuote } from '../../../util/go-quote.ts';
+import { plainText } from '../../../api/field-error.ts';
 import { equalJson } from '../../../api/equal.ts';
 import { requireBindingRights } from '../../auth/privilege-escalation.ts';
 import type { CheckedObject } from '../../objects/checked-object.ts';
@@ -86,9 +85,7 @@ function validateSubject(subject: CheckedObject, isNamespaced: boolean): void {
 /** The text of a field must be one of these, also if it is empty. */
 function requireAmong(object: CheckedObject, field: string, supported: readonly string[]): void {
   const value = object.text(field);
-  // Upstream has no type for these texts, whose messages have no escapes of JSON.
-  const shown = new Verbatim(goQuote(value));
-  if (!supported.includes(value)) object.notSupported(field, supported, shown);
+  if (!supported.includes(value)) object.notSupported(field, supported, plainText(value));
 }
 
 function subjectsColumn(title: string, kind: string): TableColumn {
