@@ -40,6 +40,11 @@ export interface SyncContext extends ServiceContext {
    * @default only the outcomes have them
    */
   readonly terminating?: Set<string> | undefined;
+  /**
+   * Returns what this sync has changed in a hot loop, in a sentence; undefined if nothing. See `StatusWriter.report`.
+   * @default hot loops are not reported
+   */
+  readonly hotLoop?: (() => string | undefined) | undefined;
   /** The events since the last sync of this key, merged and bounded. */
   readonly causes: readonly Cause[];
 }

@@ -113,6 +113,7 @@ export class Controller implements Runnable {
       clock,
       fetch,
       handler: conflicts.wrap(tracer ? tracer.wrap(sync) : sync),
+      hotLoopOf: (key) => hotLoops.describe(key),
       tap: deps.tap && ((handle) => deps.tap?.sync(name, handle) ?? handle),
       gates: [ownership, ownWrites, hotLoops].filter((gate) => gate !== undefined),
       observers: [

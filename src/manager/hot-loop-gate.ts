@@ -13,7 +13,7 @@ import type { Postponed } from '../workqueue/outcome.ts';
 import type { ControllerObserver } from './controller-options.ts';
 import type { WatchObserver } from './controller-watches.ts';
 import { HotLoopDetector } from './hot-loop/hot-loop.ts';
-import { reportHotLoopEnd, reportHotLoop } from './hot-loop/hot-loop-report.ts';
+import { describeHotLoop, reportHotLoopEnd, reportHotLoop } from './hot-loop/hot-loop-report.ts';
 import type { HotLoop } from './hot-loop/written-object.ts';
 import type { SyncGate } from './sync-pipeline.ts';
 
@@ -76,6 +76,12 @@ export class HotLoopGate implements SyncGate, ControllerObserver, WatchObserver 
     if (decision.kind === 'wait') return postponed;
     this.#deps.metrics.hotLoop();
     return this.#report(decision.loop, signal).then(() => postponed);
+  }
+
+  /** Returns what the current sync of a key has changed in a hot loop, in a sentence; undefined if nothing. */
+  describe(key: ObjectKey): string | undefined {
+    const loop = this.#detector.writtenLoop(key);
+    return loop && describeHotLoop(loop);
   }
 
   called(key: ObjectKey, call: FinishedCall): void {

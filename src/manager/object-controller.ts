@@ -55,7 +55,8 @@ export interface ObjectControllerOptions<T extends ObjectWithReadiness>
    * `StatusWriter.report`; or only an outcome, to report nothing. If it throws, the object is not ready: stalled after a
    * `TerminalError`, and otherwise retried with backoff. The reason is that of the {@link SyncError} or `TerminalError`,
    * `Timeout` after `syncTimeoutMs`, or `SyncFailed`. While an object that `OwnedObjects` should write is being deleted, or
-   * belongs to a deleted owner of the same name, a ready object is reported as reconciling, with the reason `ObjectsTerminating`.
+   * belongs to a deleted owner of the same name, a ready object is reported as reconciling, with the reason `ObjectsTerminating`;
+   * while another client changes an object after each sync, with the reason `HotLoop`.
    *
    * An update of nothing but `observedGeneration` and the conditions of the readiness does not start a sync: it is the
    * report of the last one, and would precede its backoff. The same applies to the fields of `context.status` after an

@@ -23,6 +23,11 @@ export interface StatusContext {
   readonly client: Pick<Client, 'get' | 'patch'>;
   readonly signal: AbortSignal;
   readonly log: Logger;
+  /**
+   * Returns what the sync has changed in a hot loop.
+   * @default a ready object is reported as it is
+   */
+  readonly hotLoop?: (() => string | undefined) | undefined;
 }
 
 /** An object with a status. */
@@ -172,14 +177,18 @@ export class StatusWriter<T extends ObjectWithStatus> {
   }
 
   /**
-   * Records the event and writes the status, if the status differs from the object's.
+   * Records the event and writes the status, if the status differs from the object's. A ready object that the sync has just
+   * changed in a hot loop is reported as reconciling, with the reason `HotLoop` and without an event: its state does not last.
    *
    * @returns whether the status differed
    * @throws {Error} `report.error`, after the write
    * @throws {ApiError} `conflict` if the object was changed, replaced or deleted meanwhile
    */
   async report(context: StatusContext, report: StatusReport<T>): Promise<boolean> {
-    const { object, status, event, error } = this.#complete(report);
+    const { object, status, event, error } = this.#unsettled(
+      this.#complete(report),
+      context.hotLoop?.(),
+    );
     const isNew = this.differs(object, status);
     const { uid } = object.metadata;
     const recorded = event && `${object.metadata.generation} ${event.reason} ${event.message}`;
@@ -221,6 +230,26 @@ export class StatusWriter<T extends ObjectWithStatus> {
       event: event || isChange ? { type, reason, message, ...event } : undefined,
       error,
     };
+  }
+
+  /** Returns the report of an object that is ready only until the next change of its hot loop. */
+  #unsettled(report: CompleteReport<T>, hotLoop: string | undefined): CompleteReport<T> {
+    if (hotLoop === undefined) return report;
+    const { object, status } = report;
+    const { conditions = [] }: DeepReadonly<StatusWithReadiness> = status;
+    if (!conditions.some(({ type, status: is }) => type === 'Ready' && is === 'True'))
+      return report;
+    const { conditions: before = [] }: DeepReadonly<StatusWithReadiness> = object.status ?? {};
+    const isOfReadiness = ({ type }: DeepReadonly<Condition>) => READINESS_CONDITIONS.has(type);
+    // The transition times of the present conditions of the readiness stay.
+    const kept = [
+      ...before.filter(isOfReadiness),
+      ...conditions.filter((each) => !isOfReadiness(each)),
+    ];
+    const readiness = { kind: 'reconciling', reason: 'HotLoop', message: hotLoop } as const;
+    const { generation = 0 } = object.metadata;
+    const unsettled = withReadiness(kept, readiness, generation, this.#clock.now());
+    return { ...report, status: { ...status, conditions: unsettled }, event: undefined };
   }
 
   #record(object: DeepReadonly<T>, event: StatusEvent): RecordResult {

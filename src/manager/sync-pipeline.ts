@@ -23,6 +23,11 @@ export interface SyncPipelineDeps extends Pick<ControllerDeps, 'client' | 'clock
   /** Called during and after each sync, in this order. */
   readonly observers: readonly ControllerObserver[];
   /**
+   * Returns what the current sync of a key has changed in a hot loop.
+   * @default hot loops are not detected
+   */
+  readonly hotLoopOf?: ((key: ObjectKey) => string | undefined) | undefined;
+  /**
    * Returns the function that syncs a key that has passed the gates.
    * @default the sync itself
    */
@@ -51,7 +56,7 @@ export class SyncPipeline {
   }
 
   #handle(key: ObjectKey, context: KeyHandlerContext): Promise<Outcome> {
-    const { client, clock, fetch, handler, observers } = this.#deps;
+    const { client, clock, fetch, handler, observers, hotLoopOf } = this.#deps;
     const { signal, log, causes } = context;
     for (const observer of observers) observer.started?.(key, context);
     return handler(key, {
@@ -68,6 +73,7 @@ export class SyncPipeline {
       },
       ensured: new Set(),
       terminating: new Set(),
+      hotLoop: () => hotLoopOf?.(key),
     });
   }
 

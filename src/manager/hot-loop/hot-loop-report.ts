@@ -66,6 +66,20 @@ export async function reportHotLoop(
     deps.recorder?.warning(subject, 'HotLoop', messageOf(loop, owners, admission, subject));
 }
 
+/** Returns a sentence about a hot loop that stays the same while it lasts, for a condition. */
+export function describeHotLoop(loop: HotLoop): string {
+  const { kind, changedBy, paths, resource, namespace, name } = loop;
+  const object = `${resource.kind} ${objectKey(namespace, name)}`;
+  const fields = paths.map(formatPath).join(', ');
+  const details = 'the event HotLoop has the details';
+  if (kind === 'disputed')
+    return `Another client changes ${fields} of ${object} after each sync: ${details}`;
+  if (kind === 'selfFed') return `Each sync changes ${fields} of ${object} again: ${details}`;
+  return changedBy === 'deletion'
+    ? `Another client deletes ${object} after each creation: ${details}`
+    : `Each sync replaces ${object}: ${details}`;
+}
+
 /** Logs the end of a hot loop. */
 export function reportHotLoopEnd(log: Logger, loop: HotLoop, postponedSyncs: number): void {
   log.info('Hot loop ended', { ...loopFields(loop), postponedSyncs });

@@ -1,3 +1,4 @@
+import { keyOf, objectKey } from '../../api/object-key.ts';
 import type { ObjectKey } from '../../api/object-key.ts';
 import type { DeepReadonly, KubernetesObject } from '../../api/object.ts';
 import type { Resource } from '../../api/resource.ts';
@@ -118,6 +119,12 @@ export class HotLoopDetector {
     return Array.from(this.#keys.values()).flatMap(({ loop }) => loop?.found ?? []);
   }
 
+  /** Returns the hot loop of `key`, if the last sync wrote its object: that was not in its desired state. */
+  writtenLoop(key: ObjectKey): HotLoop | undefined {
+    const tracked = this.#keys.get(key);
+    return tracked?.run.wroteLoop === true ? tracked.loop?.found : undefined;
+  }
+
   /**
    * Records an event that enqueues `key`. Events are recorded in order; resyncs are not recorded.
    *
@@ -155,6 +162,8 @@ export class HotLoopDetector {
   record(key: ObjectKey, call: FinishedCall): void {
     const { resource, at, sent, answer, verb, options, failed } = call;
     if (failed || !resource || options?.dryRun) return;
+    const known = this.#keys.get(key);
+    if (known?.loop && isWriteOf(known.loop.found, call)) known.run.wroteLoop = true;
     if (verb === 'create' && answer) {
       const tracked = this.#touch(key);
       tracked.run.progressed = true;
@@ -162,9 +171,8 @@ export class HotLoopDetector {
       const isInLoop = tracked.loop !== undefined;
       tracked.recreated.created(creation, this.#clock.monotonic(), isInLoop);
     } else if (verb === 'delete') {
-      const tracked = this.#keys.get(key);
-      if (tracked) tracked.run.progressed = true;
-      tracked?.recreated.deleted(resource, at);
+      if (known) known.run.progressed = true;
+      known?.recreated.deleted(resource, at);
     } else if (answer) {
       const { namespace, name, resourceVersion } = answer.metadata;
       const tracked = this.#touch(key);
@@ -280,6 +288,17 @@ export class HotLoopDetector {
     }
     return tracked;
   }
+}
+
+/** Returns whether a call writes the object of a loop. An object that is created again can have another name. */
+function isWriteOf(
+  { resource: { group, plural }, namespace, name }: HotLoop,
+  { resource, verb, at, answer }: FinishedCall,
+): boolean {
+  if (resource?.group !== group || resource.plural !== plural) return false;
+  if (verb === 'create') return true;
+  const key = objectKey(namespace, name);
+  return answer ? keyOf(answer) === key : verb === 'delete' && at === key;
 }
 
 /** Returns whether another client deleted the object or changed fields outside the loop. */

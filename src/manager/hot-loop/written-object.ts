@@ -12,6 +12,8 @@ export interface WritingSync {
   selfTriggered: boolean;
   /** It created or deleted an object, so it made progress. */
   progressed: boolean;
+  /** It wrote the object of the key's hot loop. */
+  wroteLoop?: boolean;
 }
 
 /** Change of an object in its cache. */

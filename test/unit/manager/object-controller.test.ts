@@ -5,11 +5,12 @@ import { ApiError, isApiError } from '../../../src/api/api-error.ts';
 import { CONFIG_MAPS, CUSTOM_RESOURCE_DEFINITIONS, EVENTS } from '../../../src/api/builtin.ts';
 import { COUNTS } from '../../../src/api/generated/count.ts';
 import type { Count } from '../../../src/api/generated/count.ts';
+import { objectKey } from '../../../src/api/object-key.ts';
 import { isReady } from '../../../src/api/readiness.ts';
 import { ApiServer } from '../../../src/apiserver/api-server.ts';
 import { HttpClient } from '../../../src/client/http-client.ts';
 import { callService } from '../../../src/manager/call-service.ts';
-import type { Controller } from '../../../src/manager/controller.ts';
+import { Controller } from '../../../src/manager/controller.ts';
 import type { ControllerKit } from '../../../src/manager/controller-kit.ts';
 import { objectController } from '../../../src/manager/object-controller.ts';
 import type {
@@ -473,6 +474,75 @@ test('does not report an object as ready while an owned object is being deleted,
   await client.delete(CONFIG_MAPS, kept);
   await clock.advance(10_000);
   assert.equal(await ready(), 'True Counted: all is counted');
+});
+
+test('is not ready while another client changes an owned object after each sync', async (context) => {
+  let data = 'desired';
+  const { clock, client, server, ready, events } = await start(
+    context,
+    { reconcile: async () => READY },
+    {
+      controllers: (kit) => {
+        const owned = new OwnedObjects(COUNTS, 'tally').add(kit.informers.for(CONFIG_MAPS));
+        return [
+          objectController(kit, kit.informers.for(COUNTS), {
+            name: 'tally',
+            reconcile: async (count, context) => {
+              await owned.ensure(context, count, [
+                { apiVersion: 'v1', kind: 'ConfigMap', metadata: { name: 'kept' }, data: { data } },
+              ]);
+              return READY;
+            },
+          }).owns(owned),
+        ];
+      },
+    },
+  );
+  const kept = { ...AT, name: 'kept' };
+  const stop = new AbortController();
+  const others = runControllers(
+    {
+      client,
+      clock,
+      controllers: (kit) => {
+        const maps = kit.informers.for(CONFIG_MAPS);
+        return [
+          new Controller(kit, {
+            name: 'other',
+            kind: 'ConfigMap',
+            sync: async (_key, { signal }) => {
+              const map = maps.lister.get(objectKey(kept.namespace, kept.name));
+              if (!map || map.data?.['data'] === 'other') return done();
+              const patch = { type: 'merge', body: { data: { data: 'other' } } } as const;
+              await client.patch(CONFIG_MAPS, kept, patch, { signal, fieldManager: 'other' });
+              return done();
+            },
+          }).for(maps),
+        ];
+      },
+    },
+    stop.signal,
+  );
+  await clock.advance(10 * 60_000);
+  const unsettled = await ready();
+  assert.match(
+    unsettled,
+    /^False HotLoop: Another client .*\.data\.data of ConfigMap default\/kept/,
+  );
+  assert.ok((await events()).includes('Warning HotLoop count-controller'));
+  const { resourceVersion } = (await client.get(COUNTS, AT)).metadata;
+  const { revision } = server;
+  await clock.advance(60 * 60_000);
+  assert.equal(await ready(), unsettled);
+  assert.ok(server.revision > revision);
+  assert.equal((await client.get(COUNTS, AT)).metadata.resourceVersion, resourceVersion);
+
+  data = 'other';
+  await clock.advance(10 * 60_000);
+  assert.equal(await ready(), 'True Counted: all is counted');
+  stop.abort();
+  await clock.advance(30_000);
+  await others;
 });
 
 test('a finalizer and its function require each other', () => {
