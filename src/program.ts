@@ -6,8 +6,9 @@
  * @module
  */
 export { runProgram } from './cli/command-line.ts';
-export { runOnCluster } from './cli/develop/run-on-cluster.ts';
+export { runOnCluster, runOnEmbeddedCluster } from './cli/develop/develop.ts';
 export type { RunOnClusterOptions } from './cli/develop/cluster-run.ts';
+export type { RunOnEmbeddedClusterOptions } from './cli/develop/embedded-run.ts';
 export { flagValues, programCommand } from './cli/program/program.ts';
 export type {
   CommandContext,

@@ -37,6 +37,7 @@ const MANIFEST_PATHS: readonly string[] = [
 /** Files of the template. */
 export const TEMPLATE_PATHS: readonly string[] = [
   '.dockerignore',
+  '.editorconfig',
   '.github/workflows/ci.yaml',
   'AGENTS.md',
   'Dockerfile',

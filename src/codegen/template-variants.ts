@@ -139,18 +139,6 @@ export const WEBHOOK_TEXTS: readonly TextChange[] = [
     '| `src/main.ts`              |',
     '| `src/webhooks.ts`          | defaults and validation, which the API server calls: the webhooks                                 |\n| `src/main.ts`              |',
   ],
-  ['src/dev.ts', 'ApiServer, Cluster }', 'ApiServer, Cluster, installWebhooks }'],
-  ['src/dev.ts', "'./program.ts';", "'./program.ts';\nimport { webhooks } from './webhooks.ts';"],
-  [
-    'src/dev.ts',
-    "  await apply(client, 'samples');",
-    "  // The server calls the functions in this process, without a connection.\n  await installWebhooks(server, client, webhooks);\n  await apply(client, 'samples');",
-  ],
-  [
-    'src/dev.ts',
-    '[`--kubeconfig=${kubeconfig}`, ...process.argv.slice(2)]',
-    "[\n      `--kubeconfig=${kubeconfig}`,\n      '--webhook-bind-address=0',\n      ...process.argv.slice(2),\n    ]",
-  ],
   [
     'deploy/manager/deployment.yaml',
     '              containerPort: 8081\n',

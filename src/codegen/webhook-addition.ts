@@ -5,10 +5,9 @@ import { KUSTOMIZATION, PROGRAM, WEBHOOK_TEST, WEBHOOKS } from './template.ts';
 import type { ProjectFiles, ProjectNames } from './template.ts';
 import { WEBHOOK_TEXTS } from './template-variants.ts';
 
-/** Files that serve and install webhooks, and those of which only texts that exist are changed. */
+/** Files that serve webhooks, and those of which only texts that exist are changed. */
 const WIRING_PATHS: readonly string[] = [
   PROGRAM,
-  'src/dev.ts',
   'deploy/manager/deployment.yaml',
   'README.md',
   KUSTOMIZATION,
@@ -46,7 +45,7 @@ export function webhookAddition(
 }
 
 /**
- * Returns the changes that let a program serve its webhooks, and `npm start` install them. None if it has webhooks.
+ * Returns the changes that let a program serve its webhooks. None if it has webhooks.
  *
  * @throws {RangeError} if a text has no place for them
  */

@@ -51,11 +51,14 @@ describe('npm start -- --cluster', () => {
     const program = start(`--cluster=${context}`, `--kubeconfig=${kubeconfig}`, '-v=2');
     await program.printed(/create CustomResourceDefinition staticsites[^]*Starting workers/);
     assert.equal(await definitions(), 1);
-    return { program, definitions };
+    return { program, definitions, context };
   }
 
-  it('runs the program with the CRDs of the project, and removes them at the end', async () => {
-    const { program, definitions } = await startOnCluster();
+  it('runs the program once with the CRDs of the project, and removes them at the end', async () => {
+    const { program, definitions, context } = await startOnCluster();
+    const second = await start(`--cluster=${context}`, `--kubeconfig=${kubeconfig}`).ended();
+    assert.equal(second.code, 2, second.stderr);
+    assert.match(second.stderr, new RegExp(`^Error: The process ${program.child.pid} runs .*\\n$`));
     // Ctrl-C with `node --watch` sends two.
     program.child.kill('SIGINT');
     program.child.kill('SIGINT');

@@ -2,19 +2,34 @@ import { readFileSync, rmSync, writeFileSync } from 'node:fs';
 import { join } from 'node:path';
 import { hasErrorCode } from '../../util/values.ts';
 
+/** Another process uses a folder. */
+export class FolderLockedError extends Error {
+  override readonly name = 'FolderLockedError';
+  /** Process ID of the other process. */
+  readonly holder: number;
+  /** File that locks the folder. */
+  readonly file: string;
+
+  constructor(folder: string, holder: number, file: string) {
+    super(
+      `${folder} is used by the process ${holder}: stop it, or choose another folder. If that process is another program, delete ${file}`,
+    );
+    this.holder = holder;
+    this.file = file;
+  }
+}
+
 /**
  * Locks a folder for this process by a file with its process ID. The lock of a process that has ended is
  * replaced, also if it was killed. Returns a function that releases the lock.
  *
- * @throws {Error} if another process holds the lock
+ * @throws {FolderLockedError} if another process holds the lock
  */
 export function lockFolder(folder: string): () => void {
   const file = join(folder, 'lock');
   const holder = holderOf(file);
   if (holder !== undefined && isRunning(holder)) {
-    throw new Error(
-      `${folder} is used by the process ${holder}: stop it, or choose another folder. If that process is another program, delete ${file}`,
-    );
+    throw new FolderLockedError(folder, holder, file);
   }
   if (holder !== undefined) rmSync(file, { force: true });
   // Fails if another process has just created it.

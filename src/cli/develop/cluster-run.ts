@@ -1,18 +1,22 @@
 import { spawn } from 'node:child_process';
 import { once } from 'node:events';
+import { mkdirSync } from 'node:fs';
 import { rm, writeFile } from 'node:fs/promises';
 import { isIP } from 'node:net';
+import { tmpdir, userInfo } from 'node:os';
 import { join } from 'node:path';
 import { parseAllDocuments } from 'yaml';
 import type { CustomResourceDefinition } from '../../api/builtin.ts';
 import type { Draft } from '../../api/object.ts';
+import { FolderLockedError, lockFolder } from '../../apiserver/storage/folder-lock.ts';
 import { readManifests } from '../../client/apply/manifest-files.ts';
 import { connectCluster } from '../../client/cluster-connection.ts';
-import { KubeConfigError } from '../../client/kube-config/kube-config-error.ts';
 import { loadClusterConfig } from '../../client/kube-config/kube-config.ts';
 import { isLoopback } from '../../serving/bind-address.ts';
+import { toHex } from '../../util/bytes.ts';
+import { sha256 } from '../../util/sha256.ts';
 import { createCertificateAuthority } from '../../util/x509.ts';
-import { errorText, EXIT_FAILURE, EXIT_OK, EXIT_USAGE, UsageError } from '../common/errors.ts';
+import { EXIT_OK, UsageError } from '../common/errors.ts';
 import { newTemporaryFolder } from '../common/temporary-folder.ts';
 import { freePort } from '../common/free-port.ts';
 import { userAgent } from '../program/cluster-access.ts';
@@ -20,6 +24,7 @@ import { declaredWebhooks } from '../program/declared-webhooks.ts';
 import type { ProgramOptions } from '../program/program.ts';
 import { ClusterSession } from './cluster-session.ts';
 import type { WebhookEndpoint } from './cluster-session.ts';
+import { isWatched } from './watched-process.ts';
 import { webhookHost } from './webhook-host.ts';
 
 /** Files of a project for `runOnCluster`. */
@@ -43,13 +48,7 @@ export async function clusterRun(
   const print = (line: string) => void process.stdout.write(`${line}\n`);
   // The cluster is cleaned up also if the terminal was closed.
   for (const stream of [process.stdout, process.stderr]) stream.on('error', () => undefined);
-  try {
-    return await run(program, options, print);
-  } catch (error) {
-    process.stderr.write(`Error: ${errorText(error)}\n`);
-    const isOfTheUser = error instanceof UsageError || error instanceof KubeConfigError;
-    return isOfTheUser ? EXIT_USAGE : EXIT_FAILURE;
-  }
+  return run(program, options, print);
 }
 
 async function run(
@@ -66,6 +65,7 @@ async function run(
   const { value: webhookUrl, rest } = flagIn(others, '--webhook-url');
   const { value: kubeconfig } = flagIn(rest, '--kubeconfig');
   const config = await loadClusterConfig({ context, kubeconfig, environment: process.env });
+  const unlock = lockCluster(program.name, context, config.server);
   const connection = connectCluster(config, { userAgent: userAgent(program) });
   const folder = await newTemporaryFolder('npm-start-');
   const signals = new Signals();
@@ -105,6 +105,26 @@ async function run(
     signals.dispose();
     await rm(folder, { recursive: true });
     await connection.close();
+    unlock();
+  }
+}
+
+/**
+ * Locks a cluster for one run of a program by this user: the first one that ends would remove the webhooks of the other.
+ *
+ * @throws {UsageError} if another process holds the lock
+ */
+function lockCluster(program: string, context: string, server: string): () => void {
+  const id = toHex(sha256(`${program} ${server}`)).slice(0, 16);
+  const folder = join(tmpdir(), `npm-start-${userInfo().uid}-${id}`);
+  mkdirSync(folder, { recursive: true, mode: 0o700 });
+  try {
+    return lockFolder(folder);
+  } catch (error) {
+    if (!(error instanceof FolderLockedError)) throw error;
+    throw new UsageError(
+      `The process ${error.holder} runs ${program} on the cluster of the context ${context}: stop it first. If that process is another program, delete ${error.file}`,
+    );
   }
 }
 
@@ -192,8 +212,7 @@ class Signals {
 
   /** Whether `node --watch` ends this process to start it again. */
   get isRestart(): boolean {
-    const isWatched = process.env['WATCH_REPORT_DEPENDENCIES'] !== undefined;
-    return isWatched && (this.first === undefined || this.first === 'SIGTERM');
+    return isWatched() && (this.first === undefined || this.first === 'SIGTERM');
   }
 
   /** Calls a function at the first signal, also if it has been received. */

@@ -1,6 +1,7 @@
 import { ApiServer } from '../../apiserver/api-server.ts';
 import type { ApiServerOptions, Listening } from '../../apiserver/api-server-options.ts';
 import type { KubernetesVersion } from '../../apiserver/objects/kubernetes-version.ts';
+import { FolderLockedError } from '../../apiserver/storage/folder-lock.ts';
 import type { ClusterConnection } from '../../client/cluster-connection.ts';
 import { connectCluster } from '../../client/cluster-connection.ts';
 import { HttpClient } from '../../client/http-client.ts';
@@ -150,10 +151,16 @@ export async function startEmbeddedCluster(
   };
 }
 
-function createServer(options: ApiServerOptions): ApiServer {
+/**
+ * Returns an API server.
+ *
+ * @throws {UsageError} if the data folder cannot be used
+ */
+export function createServer(options: ApiServerOptions): ApiServer {
   try {
     return new ApiServer(options);
   } catch (error) {
+    if (error instanceof FolderLockedError) throw new UsageError(error.message);
     throw pathError(`Could not use the data folder ${options.dataDir}`, error);
   }
 }
