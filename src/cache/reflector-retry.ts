@@ -1,5 +1,4 @@
 import { isApiError, isExpired } from '../api/api-error.ts';
-import type { KubernetesObject } from '../api/object.ts';
 import type { ServerReachability } from '../client/server-reachability.ts';
 import { Backoff, backoffMs, withJitter } from '../util/backoff.ts';
 import type { BackoffPolicy } from '../util/backoff.ts';
@@ -8,7 +7,7 @@ import { messageOf } from '../util/values.ts';
 import { FailureReporter } from './failure-log.ts';
 import type { FailureReporterDeps } from './failure-log.ts';
 import type { ReflectorProgress } from './progress.ts';
-import type { Waiting, Working } from './reflector-state.ts';
+import type { RequestState, Waiting } from './reflector-state.ts';
 import { RelistSpread } from './relist-spread.ts';
 
 /** client-go's policy: 0.8 s doubling to 30 s, each with up to 100 % jitter. */
@@ -136,11 +135,7 @@ export class RetryPolicy {
   }
 
   /** Logs a failure of `action` and returns the delay before `next`. */
-  retry<T extends KubernetesObject>(
-    error: unknown,
-    action: 'list' | 'watch',
-    next: Working<T>,
-  ): Waiting<T> {
+  retry(error: unknown, action: 'list' | 'watch', next: RequestState): Waiting {
     const waiting = this.wait(error, next);
     const isLogged = this.#reporter.failed(error, action, waiting.delayMs);
     this.#progress.failed(error, isLogged);
@@ -148,7 +143,7 @@ export class RetryPolicy {
   }
 
   /** Returns the delay before `next` after an event that is not logged as a failure. */
-  wait<T extends KubernetesObject>(error: unknown, next: Working<T>): Waiting<T> {
+  wait(error: unknown, next: RequestState): Waiting {
     const reason = error === undefined ? 'The watch was closed' : messageOf(error);
     if (this.#isEarly) this.#earlyFailures++;
     this.#isEarly = false;
@@ -159,10 +154,7 @@ export class RetryPolicy {
   }
 
   /** Waits for the delay, or until the server has answered another request. */
-  async pause<T extends KubernetesObject>(
-    { delayMs, earliestMs }: Waiting<T>,
-    signal: AbortSignal,
-  ): Promise<void> {
+  async pause({ delayMs, earliestMs }: Waiting, signal: AbortSignal): Promise<void> {
     const reachability = this.#reachability;
     if (!reachability || earliestMs === undefined) return this.#clock.sleep(delayMs, signal);
     const startMs = this.#clock.monotonic();

@@ -12,26 +12,34 @@ import type { WatchConnection, WatchEnd } from './reflector-watch.ts';
  */
 export type Freshness = 'any' | 'latest' | { readonly atLeast: string };
 
-/** State in which the reflector sends requests. */
-export type Working<T extends KubernetesObject> =
+/** State that starts with a request. It can follow a delay. */
+export type RequestState =
   /** Gets the initial state through a watch (WatchList). */
   | { readonly phase: 'streaming'; readonly freshness: Freshness }
   /** Gets the initial state by a paged list. */
   | { readonly phase: 'listing'; readonly freshness: Freshness }
-  | Watching<T>;
+  | Verifying
+  /** Opens a watch from `resourceVersion`. */
+  | { readonly phase: 'opening'; readonly resourceVersion: string };
 
+/** Checks that the server has reached `resourceVersion`, before a watch is opened from there. */
+export interface Verifying {
+  readonly phase: 'verifying';
+  readonly resourceVersion: string;
+  /** `Clock.monotonic()` of the first failure of an absent server; undefined if it was only busy. */
+  readonly absentSinceMs: number | undefined;
+}
+
+/** Reads an open watch to its end. */
 export interface Watching<T extends KubernetesObject> {
   readonly phase: 'watching';
   /** Start of the watch. */
   readonly resourceVersion: string;
-  /** Check first that the server has reached the resourceVersion. */
-  readonly verify?: boolean;
-  /** Open watch that has delivered the initial state and continues with changes. */
-  readonly connection?: WatchConnection<T>;
+  readonly connection: WatchConnection<T>;
 }
 
 /** Delay after a failure. */
-export interface Waiting<T extends KubernetesObject> {
+export interface Waiting {
   readonly phase: 'waiting';
   readonly delayMs: number;
   /**
@@ -40,10 +48,10 @@ export interface Waiting<T extends KubernetesObject> {
    */
   readonly earliestMs?: number;
   readonly reason: string;
-  readonly next: Working<T>;
+  readonly next: RequestState;
 }
 
-export type ReflectorState<T extends KubernetesObject> = Working<T> | Waiting<T>;
+export type ReflectorState<T extends KubernetesObject> = RequestState | Watching<T> | Waiting;
 
 /** Range of the `timeoutSeconds` of a watch, after which the server ends it. */
 export const WATCH_SECONDS = { min: 300, max: 600 } as const;

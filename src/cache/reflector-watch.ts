@@ -121,6 +121,14 @@ export type WatchEnd =
   /** No byte arrived within the stall timeout. */
   | { readonly how: 'stalled' };
 
+/** A watch that was read to its end. */
+export type ReadWatch = WatchEnd & {
+  readonly lastedMs: number;
+  readonly events: number;
+  /** Of the last change or bookmark; the start of the watch if there was none. */
+  readonly resourceVersion: string;
+};
+
 /** Dependencies of `WatchReader`. */
 export interface WatchReaderDeps<T extends KubernetesObject> {
   readonly sink: DeltaSink<T>;
@@ -144,16 +152,23 @@ export class WatchReader<T extends KubernetesObject> {
   /**
    * Reads to the end of the watch; never rejects.
    *
-   * @param ordered false for a watch without a start resourceVersion. It sends the current state first,
-   *   in no order, so resourceVersions count only from the first change
+   * A watch without a start resourceVersion sends the current state first, in no order, so resourceVersions
+   * count only from the first change.
+   *
+   * @param resourceVersion the start of the watch
    */
-  async read(
-    connection: WatchConnection<T>,
-    ordered: boolean,
-  ): Promise<WatchEnd & { readonly lastedMs: number; readonly events: number }> {
+  async read(connection: WatchConnection<T>, resourceVersion: string): Promise<ReadWatch> {
     const { sink, guard, progress, clock } = this.#deps;
+    let ordered = isPointInTime(resourceVersion);
     let events = 0;
-    const soFar = () => ({ lastedMs: clock.monotonic() - connection.openedMs, events });
+    const advance = (to: string): void => {
+      resourceVersion = to;
+      progress.resourceVersion = to;
+    };
+    const soFar = () => {
+      const lastedMs = clock.monotonic() - connection.openedMs;
+      return { lastedMs, events, resourceVersion };
+    };
     try {
       for (;;) {
         const event = connection.ready() ?? (await connection.next()).value;
@@ -176,22 +191,19 @@ export class WatchReader<T extends KubernetesObject> {
             } else {
               backpressure = sink.push({ type: 'changed', key, object, unordered: true });
             }
-            if (ordered) progress.resourceVersion = object.metadata.resourceVersion;
+            if (ordered) advance(object.metadata.resourceVersion);
             break;
           }
           case 'bookmark':
             progress.lastBookmarkMs = clock.monotonic();
             connection.expectBookmarks();
             if (!isPointInTime(event.resourceVersion)) break;
-            if (
-              ordered &&
-              isOlderResourceVersion(event.resourceVersion, progress.resourceVersion)
-            ) {
+            if (ordered && isOlderResourceVersion(event.resourceVersion, resourceVersion)) {
               return { how: 'bookmarkWentBack', ...soFar() };
             }
             ordered = true;
             backpressure = sink.push({ type: 'synced', resourceVersion: event.resourceVersion });
-            progress.resourceVersion = event.resourceVersion;
+            advance(event.resourceVersion);
             break;
           case 'error':
             return { how: 'errorEvent', error: event.error, ...soFar() };

@@ -29,7 +29,14 @@ import {
   streamResourceVersion,
   WATCH_SECONDS,
 } from './reflector-state.ts';
-import type { Freshness, Reaction, ReflectorState, Watching, Working } from './reflector-state.ts';
+import type {
+  RequestState,
+  Freshness,
+  Reaction,
+  ReflectorState,
+  Verifying,
+  Watching,
+} from './reflector-state.ts';
 import {
   readInitialState,
   WatchConnection,
@@ -68,18 +75,23 @@ export interface ReflectorDeps<T extends KubernetesObject> {
   readonly relistSpread?: RelistSpread | undefined;
 }
 
+const INITIAL_STATE = { phase: 'streaming', freshness: 'any' } as const;
+
 /**
  * Lists and watches one resource and pushes deltas into a sink: the whole state first, then every
  * change in the server's order.
  *
- * It is a step function over a union of states. Each step is one stream of the initial state, one list,
- * one whole watch, or one delay. Every failure leads to a next state, so a reflector ends only when its
- * signal aborts.
+ * It is a step function over a union of states. Each step is one request or delay, or one whole watch. Every
+ * failure leads to a next state, so a reflector ends only when its signal aborts:
  *
- * It owns the resourceVersion. The cache never goes back in time while the server keeps its history. If
- * the server has lost it, for example by a restore of etcd, the cache follows the server. Before a watch
- * is resumed after a lost connection, a quorum read shows whether the server is behind. After an outage
- * the reflector relists.
+ *     streaming ─────────────────▶ watching ─▶ opening, verifying or streaming, as `reactionTo` returns
+ *        └─▶ listing ─▶ opening ──────┘
+ *                       verifying ─▶ opening
+ *
+ * The resourceVersion is part of the states and changes only with a list and with what a watch sends; `progress` shows
+ * it. The cache never goes back in time while the server keeps its history. If the server has lost it, for
+ * example by a restore of etcd, the cache follows the server. Before a watch is resumed after a lost
+ * connection, a quorum read shows whether the server is behind. After an outage the reflector relists.
  */
 export class Reflector<T extends KubernetesObject> implements Runnable {
   readonly name: string;
@@ -96,14 +108,11 @@ export class Reflector<T extends KubernetesObject> implements Runnable {
   readonly #progress: ReflectorProgress;
   readonly #retries: RetryPolicy;
   readonly #reader: WatchReader<T>;
+  #state: ReflectorState<T> = INITIAL_STATE;
   /** The sink contains objects. */
   #populated = false;
-  /** `Clock.monotonic()` of the first failure of an absent server; undefined while it is present. */
-  #absentSinceMs: number | undefined;
-  /** The next step is a list by a quorum read. */
+  /** `relist` was called: the next list is a quorum read. */
   #mustRelist = false;
-  /** The open watch. */
-  #watched: WatchConnection<T> | undefined;
 
   constructor(name: string, deps: ReflectorDeps<T>, options: ReflectorOptions = {}) {
     const { source, sink, clock, random = Math.random, metrics = noInformerMetrics } = deps;
@@ -141,15 +150,12 @@ export class Reflector<T extends KubernetesObject> implements Runnable {
   /** Lists again by a quorum read, instead of watching from the last resourceVersion. */
   relist(): void {
     this.#mustRelist = true;
-    this.#watched?.close();
+    if (this.#state.phase === 'watching') this.#state.connection.close();
   }
 
   async run(signal: AbortSignal): Promise<void> {
-    let state: ReflectorState<T> = { phase: 'streaming', freshness: 'any' };
-    while (!signal.aborted) {
-      this.#enter(state);
-      state = await this.step(state, signal);
-    }
+    let state: ReflectorState<T> = INITIAL_STATE;
+    while (!signal.aborted) state = await this.step(state, signal);
     this.#retries.stop();
     this.#guard.flush();
     this.#progress.enter('idle');
@@ -157,11 +163,16 @@ export class Reflector<T extends KubernetesObject> implements Runnable {
 
   /** Returns the state that follows `state`. The result has no meaning after `signal` aborted. */
   async step(state: ReflectorState<T>, signal: AbortSignal): Promise<ReflectorState<T>> {
+    this.#enter(state);
     switch (state.phase) {
       case 'streaming':
         return this.#stream(state.freshness, signal);
       case 'listing':
         return this.#list(state.freshness, signal);
+      case 'verifying':
+        return this.#verify(state, signal);
+      case 'opening':
+        return this.#open(state.resourceVersion, signal);
       case 'watching':
         return this.#watch(state, signal);
       case 'waiting':
@@ -171,14 +182,17 @@ export class Reflector<T extends KubernetesObject> implements Runnable {
   }
 
   #enter(state: ReflectorState<T>): void {
-    if (this.#progress.enter(state.phase, state.phase === 'waiting' ? state.reason : undefined)) {
-      this.#log.v(3).info('Reflector changed state', { phase: state.phase });
+    this.#state = state;
+    const isBeforeWatch = state.phase === 'verifying' || state.phase === 'opening';
+    const phase = isBeforeWatch ? 'watching' : state.phase;
+    if (this.#progress.enter(phase, state.phase === 'waiting' ? state.reason : undefined)) {
+      this.#log.v(3).info('Reflector changed state', { phase });
     }
   }
 
   /** After any failure except a lost resourceVersion or a busy server, a list follows without delay. */
   async #stream(freshness: Freshness, signal: AbortSignal): Promise<ReflectorState<T>> {
-    const list: Working<T> = { phase: 'listing', freshness };
+    const list: RequestState = { phase: 'listing', freshness };
     if (!this.#watchList.usable) return list;
     const startedMs = this.#startList(freshness);
     let connection: WatchConnection<T> | undefined;
@@ -227,7 +241,7 @@ export class Reflector<T extends KubernetesObject> implements Runnable {
       const list = await this.#pager.list(freshness, signal);
       const objects = list.items.filter((item) => this.#guard.admits(item));
       await this.#replace(objects, list.resourceVersion, startedMs, freshness);
-      return { phase: 'watching', resourceVersion: list.resourceVersion };
+      return { phase: 'opening', resourceVersion: list.resourceVersion };
     } catch (error) {
       if (signal.aborted) return { phase: 'listing', freshness };
       if (isApiError(error, 'notFound')) return this.#missing(error);
@@ -252,22 +266,79 @@ export class Reflector<T extends KubernetesObject> implements Runnable {
       const { resourceVersion } = this.#progress;
       await this.#sink.push({ type: 'replaced', objects: [], resourceVersion });
     }
-    const waiting = this.#retries.retry<T>(error, 'list', {
-      phase: 'streaming',
-      freshness: 'latest',
-    });
+    const waiting = this.#retries.retry(error, 'list', { phase: 'streaming', freshness: 'latest' });
     this.#progress.missing = true;
     return waiting;
   }
 
+  async #verify(state: Verifying, signal: AbortSignal): Promise<ReflectorState<T>> {
+    const { resourceVersion, absentSinceMs } = state;
+    try {
+      const hasReached = await this.#pager.hasReached(resourceVersion, signal);
+      if (!hasReached) return this.#afterWatch({ how: 'serverBehind' }, state, signal);
+    } catch (error) {
+      return this.#afterWatch({ how: 'watchRejected', error }, state, signal);
+    }
+    const nowMs = this.#clock.monotonic();
+    if (nowMs - (absentSinceMs ?? nowMs) >= SHORT_ABSENCE_MS) {
+      return this.#afterWatch({ how: 'serverWasAbsent' }, state, signal);
+    }
+    return { phase: 'opening', resourceVersion };
+  }
+
+  async #open(resourceVersion: string, signal: AbortSignal): Promise<ReflectorState<T>> {
+    try {
+      const connection = await this.#openWatch({ resourceVersion }, signal);
+      return { phase: 'watching', resourceVersion, connection };
+    } catch (error) {
+      return this.#afterWatch({ how: 'watchRejected', error }, { resourceVersion }, signal);
+    }
+  }
+
   async #watch(state: Watching<T>, signal: AbortSignal): Promise<ReflectorState<T>> {
-    const end = await this.#read(state, signal);
-    if (signal.aborted) return state;
+    const { connection } = state;
+    if (this.#mustRelist) connection.close();
+    const watchEnded = this.#retries.watchStarted();
+    const end = await this.#reader.read(connection, state.resourceVersion);
+    watchEnded();
+    connection.close();
+    this.#progress.observe(undefined);
+    this.#metrics.watchEnded(end.lastedMs, end.events, isVeryShort(end));
+    const isStalled =
+      connection.stalled || (end.how === 'connectionBroke' && isDeadConnection(end.error));
+    if (isStalled) {
+      this.#progress.stalls++;
+      this.#metrics.watchStalled();
+      this.#log.v(2).info('Watch stalled; re-establishing it', {
+        inactiveMs: Math.round(this.#clock.monotonic() - connection.lastByteMs),
+      });
+    }
+    const { returnedMs = -Infinity } = this.#source.reachability ?? {};
+    if (returnedMs > connection.openedMs) {
+      return this.#afterWatch({ how: 'serverWasAbsent' }, end, signal);
+    }
+    return this.#afterWatch(isStalled ? { how: 'stalled' } : end, end, signal);
+  }
+
+  /**
+   * Returns the state after a watch that has ended, or could not start.
+   *
+   * @param last the last resourceVersion, and since when the server was absent before this watch
+   */
+  #afterWatch(
+    end: WatchEnd,
+    last: { readonly resourceVersion: string; readonly absentSinceMs?: number | undefined },
+    signal: AbortSignal,
+  ): ReflectorState<T> {
+    const { resourceVersion } = last;
     const error = 'error' in end ? end.error : undefined;
-    if (isBusy(error)) this.#absentSinceMs = undefined;
-    else this.#absentSinceMs ??= this.#clock.monotonic();
+    const absentSinceMs = isBusy(error)
+      ? undefined
+      : (last.absentSinceMs ?? this.#clock.monotonic());
+    const verifying: Verifying = { phase: 'verifying', resourceVersion, absentSinceMs };
+    if (signal.aborted) return verifying;
     const { wait, next, failure } = reactionTo(end);
-    const then = this.#stateAfter(next);
+    const then = this.#requestAfter(next, verifying);
     if (this.#mustRelist) return then;
     if (failure !== undefined) return this.#retries.retry(failure, 'watch', then);
     this.#log.v(isApiError(error, 'tooManyRequests') ? 2 : 4).info('Watch closed', {
@@ -277,55 +348,16 @@ export class Reflector<T extends KubernetesObject> implements Runnable {
     return wait ? this.#retries.wait(error, then) : then;
   }
 
-  #stateAfter(next: Reaction['next']): Working<T> {
-    const { resourceVersion, isStale } = this.#progress;
+  #requestAfter(next: Reaction['next'], verifying: Verifying): RequestState {
+    const { resourceVersion } = verifying;
     // The process was suspended or disconnected for longer than a restore of etcd takes.
-    if (this.#mustRelist || isStale || next === 'relistLatest') {
+    if (this.#mustRelist || this.#progress.isStale || next === 'relistLatest') {
       return { phase: 'streaming', freshness: 'latest' };
     }
     if (next === 'relist' || !isPointInTime(resourceVersion)) {
       return { phase: 'streaming', freshness: notOlderThan(resourceVersion) };
     }
-    return { phase: 'watching', resourceVersion, ...(next === 'verify' && { verify: true }) };
-  }
-
-  /** Reads one watch from its start to its end. */
-  async #read(state: Watching<T>, signal: AbortSignal): Promise<WatchEnd> {
-    const { resourceVersion, verify = false } = state;
-    let { connection } = state;
-    try {
-      if (verify) {
-        const hasReached = await this.#pager.hasReached(resourceVersion, signal);
-        if (!hasReached) return { how: 'serverBehind' };
-        const nowMs = this.#clock.monotonic();
-        const absentMs = nowMs - (this.#absentSinceMs ?? nowMs);
-        if (absentMs >= SHORT_ABSENCE_MS) return { how: 'serverWasAbsent' };
-        this.#absentSinceMs = undefined;
-      }
-      connection ??= await this.#openWatch({ resourceVersion }, signal);
-    } catch (error) {
-      return { how: 'watchRejected', error };
-    }
-    this.#absentSinceMs = undefined;
-    this.#watched = connection;
-    if (this.#mustRelist) connection.close();
-    const watchEnded = this.#retries.watchStarted();
-    const end = await this.#reader.read(connection, isPointInTime(resourceVersion));
-    watchEnded();
-    connection.close();
-    this.#watched = undefined;
-    this.#progress.observe(undefined);
-    this.#metrics.watchEnded(end.lastedMs, end.events, isVeryShort(end));
-    const { returnedMs = -Infinity } = this.#source.reachability ?? {};
-    const wasAbsent = returnedMs > connection.openedMs;
-    if (!connection.stalled && !(end.how === 'connectionBroke' && isDeadConnection(end.error)))
-      return wasAbsent ? { how: 'serverWasAbsent' } : end;
-    this.#progress.stalls++;
-    this.#metrics.watchStalled();
-    this.#log.v(2).info('Watch stalled; re-establishing it', {
-      inactiveMs: Math.round(this.#clock.monotonic() - connection.lastByteMs),
-    });
-    return { how: wasAbsent ? 'serverWasAbsent' : 'stalled' };
+    return next === 'verify' ? verifying : { phase: 'opening', resourceVersion };
   }
 
   /** Opens a watch whose activity is recorded in the progress. */

@@ -37,7 +37,7 @@ test('relists not older than the last resourceVersion, in one page', async () =>
     signal,
   );
   assert.deepEqual(listed(fixture), [['10', undefined]]);
-  assert.deepEqual(next, { phase: 'watching', resourceVersion: '10' });
+  assert.deepEqual(next, { phase: 'opening', resourceVersion: '10' });
 });
 
 test('waits before it lists again after an error that does not concern the resourceVersion', async () => {
@@ -101,7 +101,7 @@ for (const [name, error] of [
       ['20', undefined],
       [undefined, 500],
     ]);
-    assert.deepEqual(next, { phase: 'watching', resourceVersion: '20' });
+    assert.deepEqual(next, { phase: 'opening', resourceVersion: '20' });
   });
 }
 

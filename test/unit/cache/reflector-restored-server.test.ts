@@ -104,6 +104,20 @@ describe('a reflector of a server that lost its history', () => {
     await fixture.stop();
   });
 
+  it('only checks the server if a watch is rejected after the list that followed an outage', async () => {
+    const fixture = await watching();
+    const { clock, source } = fixture;
+    source.listDelayMs = 2000;
+    source.endWatches();
+    source.failNext('watch', unreachable());
+    await clock.advance(3000);
+    source.listDelayMs = 0;
+    await clock.advance(60_000);
+    assert.deepEqual(fixture.deltas.map(brief), ['replaced a@11', 'replaced a@11']);
+    assert.equal(fixture.source.openWatches, 1);
+    await fixture.stop();
+  });
+
   it('lists again after three minutes without activity, as after a suspended process', async () => {
     const fixture = reflectorFixture();
     const activity = { lastMs: Infinity };

@@ -27,7 +27,7 @@ async function newFixture(ordered = true) {
   );
   const progress = new ReflectorProgress(clock);
   const deltas: Delta<Thing>[] = [];
-  /** resourceVersion of the progress clock at the time of each delta. */
+  /** resourceVersion of the progress at the time of each delta. */
   const versions: string[] = [];
   let firstEvents = 0;
   const reader = new WatchReader<Thing>({
@@ -51,7 +51,7 @@ async function newFixture(ordered = true) {
     deltas,
     versions,
     firstEvents: () => firstEvents,
-    read: () => reader.read(connection, ordered),
+    read: () => reader.read(connection, ordered ? '10' : ''),
   };
 }
 
@@ -60,7 +60,7 @@ test('reports a watch that ended before it was read, without an event', async ()
   const { source, read } = await newFixture();
   source.endWatches();
   const end = await read();
-  assert.deepEqual(end, { how: 'serverEnded', lastedMs: 0, events: 0 });
+  assert.deepEqual(end, { how: 'serverEnded', lastedMs: 0, events: 0, resourceVersion: '10' });
   assert.equal(isVeryShort(end), true);
 });
 
@@ -74,7 +74,7 @@ test('reports the duration and the number of events of a watch', async () => {
   await clock.advance(500);
   source.endWatches();
   const end = await reading;
-  assert.deepEqual(end, { how: 'serverEnded', lastedMs: 1200, events: 2 });
+  assert.deepEqual(end, { how: 'serverEnded', lastedMs: 1200, events: 2, resourceVersion: '12' });
   assert.equal(isVeryShort(end), false);
 });
 
@@ -83,7 +83,12 @@ test('reads events that arrived before the end', async () => {
   source.put('a');
   source.put('b');
   source.endWatches();
-  assert.deepEqual(await read(), { how: 'serverEnded', lastedMs: 0, events: 2 });
+  assert.deepEqual(await read(), {
+    how: 'serverEnded',
+    lastedMs: 0,
+    events: 2,
+    resourceVersion: '12',
+  });
   assert.deepEqual(deltas.map(versionOf), ['changed 11', 'changed 12']);
 });
 
@@ -108,7 +113,13 @@ test('stops at an error event', async () => {
   source.put('a');
   source.emit({ type: 'error', error });
   source.put('b');
-  assert.deepEqual(await read(), { how: 'errorEvent', error, lastedMs: 0, events: 2 });
+  assert.deepEqual(await read(), {
+    how: 'errorEvent',
+    error,
+    lastedMs: 0,
+    events: 2,
+    resourceVersion: '11',
+  });
   assert.deepEqual(deltas.map(versionOf), ['changed 11']);
 });
 
@@ -117,7 +128,13 @@ test('distinguishes a broken connection from an error of the server', async () =
     const { source, read } = await newFixture();
     source.resetWatches(error);
     const end = await read();
-    assert.deepEqual(end, { how: 'connectionBroke', error, lastedMs: 0, events: 0 });
+    assert.deepEqual(end, {
+      how: 'connectionBroke',
+      error,
+      lastedMs: 0,
+      events: 0,
+      resourceVersion: '10',
+    });
   }
 });
 

@@ -278,7 +278,9 @@ test('does not advance the resourceVersion by unordered additions', async () => 
   fixture.source.put('a');
   fixture.source.put('b');
   const { signal } = new AbortController();
-  const reading = fixture.reflector.step({ phase: 'watching', resourceVersion: '' }, signal);
+  const { reflector } = fixture;
+  const watching = await reflector.step({ phase: 'opening', resourceVersion: '' }, signal);
+  const reading = reflector.step(watching, signal);
   await settle();
   assert.deepEqual(fixture.deltas.map(brief), ['changed a@11', 'changed b@12']);
   assert.ok(fixture.deltas.every((delta) => delta.type === 'changed' && delta.unordered));
@@ -293,14 +295,20 @@ test('does not advance the resourceVersion by unordered additions', async () => 
     false,
   );
   fixture.source.endWatches();
-  assert.deepEqual(await reading, { phase: 'watching', resourceVersion: '14', verify: true });
+  assert.deepEqual(await reading, {
+    phase: 'verifying',
+    resourceVersion: '14',
+    absentSinceMs: fixture.clock.monotonic(),
+  });
 });
 
 test('does not resume a watch without a start resourceVersion, which would miss deletions', async () => {
   const fixture = reflectorFixture();
   fixture.source.put('a');
   const { signal } = new AbortController();
-  const reading = fixture.reflector.step({ phase: 'watching', resourceVersion: '0' }, signal);
+  const { reflector } = fixture;
+  const watching = await reflector.step({ phase: 'opening', resourceVersion: '0' }, signal);
+  const reading = reflector.step(watching, signal);
   await settle();
   fixture.source.endWatches();
   assert.deepEqual(await reading, { phase: 'streaming', freshness: 'any' });
