@@ -1,12 +1,12 @@
 import type { ApiError } from '../api/api-error.ts';
-import type { KubernetesObject, ObjectList, ObjectMeta } from '../api/object.ts';
-import { keyOf } from '../api/object-key.ts';
+import type { KubernetesObject, ObjectList } from '../api/object.ts';
 import type { Resource } from '../api/resource.ts';
 import { apiVersionOf } from '../api/resource.ts';
 import { isBlank, isString, JsonCursor, sharedScanner } from './json-scanner.ts';
 import type { JsonScanner } from './json-scanner.ts';
 import { isTooDeep, malformed, MAX_JSON_DEPTH, parseJson } from './json.ts';
-import { Layout, lazyObject } from './lazy-object.ts';
+import { describeObject, Layout, lazyObject } from './lazy-object.ts';
+import type { EagerFields } from './lazy-object.ts';
 import { isRecord } from '../util/values.ts';
 
 /** Options of `Decoder`. */
@@ -98,6 +98,7 @@ export class Decoder {
     }
     this.#identify(value, expected);
     this.#trim(value['metadata']);
+    // Only metadata is known to be an object. The type is that of the request; caches check the identity of objects.
     const object: unknown = value;
     return object as T;
   }
@@ -238,7 +239,7 @@ export class Decoder {
     let layout = Layout.empty;
     let apiVersion: string | undefined;
     let kind: string | undefined;
-    let metadata: T['metadata'] | undefined;
+    let metadata: Record<string, unknown> | undefined;
     /** Text of lazy fields, and the start of those that are not in it yet. */
     let json = '';
     let from = -1;
@@ -282,14 +283,17 @@ export class Decoder {
   }
 
   /** Parses metadata without managedFields. Returns undefined if it is not an object. */
-  #parseMetadata(bytes: Buffer, scanner: JsonScanner, field: JsonCursor): ObjectMeta | undefined {
+  #parseMetadata(
+    bytes: Buffer,
+    scanner: JsonScanner,
+    field: JsonCursor,
+  ): Record<string, unknown> | undefined {
     const json = this.#metadataText(bytes, scanner, field);
     if (json === undefined) return undefined;
     if (scanner.deepest > MAX_JSON_DEPTH && isTooDeep(Buffer.from(json))) return undefined;
-    const metadata: unknown = parsedRecord(json);
-    if (!isRecord(metadata)) return undefined;
-    this.#trim(metadata);
-    return metadata as unknown as ObjectMeta;
+    const metadata = parsedRecord(json);
+    if (metadata) this.#trim(metadata);
+    return metadata;
   }
 
   /** Returns the text of metadata without managedFields. Returns undefined if it is not an object. */
@@ -370,9 +374,8 @@ function changeAt(bytes: Buffer, start: number, end: number) {
 }
 
 /** Returns the error of reading a lazy field that is nested too deeply. */
-function tooDeep(object: Pick<KubernetesObject, 'kind' | 'metadata'>): ApiError {
-  const name = `${object.kind} ${keyOf(object)}`;
-  return malformed(`${name} is nested deeper than ${MAX_JSON_DEPTH} levels`);
+function tooDeep(object: Pick<EagerFields, 'kind' | 'metadata'>): ApiError {
+  return malformed(`${describeObject(object)} is nested deeper than ${MAX_JSON_DEPTH} levels`);
 }
 
 function parsedRecord(json: string): Record<string, unknown> | undefined {

@@ -1,12 +1,17 @@
 import { ApiError } from '../api/api-error.ts';
-import { keyOf } from '../api/object-key.ts';
-import type { KubernetesObject, ObjectMeta } from '../api/object.ts';
+import { objectKey } from '../api/object-key.ts';
 import { isString } from './json-scanner.ts';
 import { malformed } from './json.ts';
 
 /** The fields of an object that are always parsed. Every other field is lazy. */
 type EagerField = 'apiVersion' | 'kind' | 'metadata';
-type EagerFields = Pick<KubernetesObject, EagerField>;
+
+/** The values of these fields. The server's metadata is an object, but need not have the fields that its type requires. */
+export interface EagerFields {
+  apiVersion: string;
+  kind: string;
+  metadata: Readonly<Record<string, unknown>>;
+}
 
 /**
  * The names of an object's fields in order. Layouts form a tree with a node for each prefix, so that the objects
@@ -74,23 +79,23 @@ const VersionFirst = function (
   this: EagerFields,
   apiVersion: string,
   kind: string,
-  metadata: ObjectMeta,
+  metadata: EagerFields['metadata'],
 ): void {
   this.apiVersion = apiVersion;
   this.kind = kind;
   this.metadata = metadata;
-} as unknown as new (apiVersion: string, kind: string, metadata: ObjectMeta) => KubernetesObject;
+} as unknown as new (...fields: [string, string, EagerFields['metadata']]) => EagerFields;
 
 const KindFirst = function (
   this: EagerFields,
   kind: string,
   apiVersion: string,
-  metadata: ObjectMeta,
+  metadata: EagerFields['metadata'],
 ): void {
   this.kind = kind;
   this.apiVersion = apiVersion;
   this.metadata = metadata;
-} as unknown as new (kind: string, apiVersion: string, metadata: ObjectMeta) => KubernetesObject;
+} as unknown as new (...fields: [string, string, EagerFields['metadata']]) => EagerFields;
 
 VersionFirst.prototype = Object.prototype;
 KindFirst.prototype = Object.prototype;
@@ -188,12 +193,14 @@ function parseFields(object: object, json: string): Fields {
   try {
     return JSON.parse(`{${json}}`) as Fields;
   } catch {
-    throw malformed(`${nameOf(object as EagerFields)} has fields that are malformed JSON`);
+    throw malformed(`${describeObject(object as EagerFields)} has fields that are malformed JSON`);
   }
 }
 
-function nameOf({ kind, metadata }: EagerFields): string {
-  return `${kind} ${keyOf({ metadata })}`;
+/** Returns kind and key of an object for messages. */
+export function describeObject({ kind, metadata }: Pick<EagerFields, 'kind' | 'metadata'>): string {
+  const { namespace, name } = metadata;
+  return `${kind} ${objectKey(typeof namespace === 'string' ? namespace : undefined, String(name))}`;
 }
 
 const DESCRIPTORS = new Map<string, PropertyDescriptor>();
@@ -252,8 +259,8 @@ export function lazyObject(
   layout: Layout,
   { apiVersion, kind, metadata }: EagerFields,
   json: string | ApiError,
-): KubernetesObject {
-  let object: KubernetesObject;
+): EagerFields {
+  let object: EagerFields;
   if (layout.start === 'apiVersion') object = new VersionFirst(apiVersion, kind, metadata);
   else if (layout.start === 'kind') object = new KindFirst(kind, apiVersion, metadata);
   else return inOrder(layout, { apiVersion, kind, metadata }, json);
@@ -266,7 +273,7 @@ export function lazyObject(
   return withFields(object, json);
 }
 
-function inOrder(layout: Layout, eager: EagerFields, json: string | ApiError): KubernetesObject {
+function inOrder(layout: Layout, eager: EagerFields, json: string | ApiError): EagerFields {
   const object: Record<string, unknown> = {};
   for (const name of layout.names) {
     const field = eagerField(name);
@@ -276,7 +283,7 @@ function inOrder(layout: Layout, eager: EagerFields, json: string | ApiError): K
   return withFields(Object.assign(object, eager), json);
 }
 
-function withFields(object: KubernetesObject, json: string | ApiError): KubernetesObject {
+function withFields(object: EagerFields, json: string | ApiError): EagerFields {
   Reflect.defineProperty(object, INSPECT_KEY, INSPECT);
   LazyFields.add(object, json);
   return object;
