@@ -49,9 +49,10 @@ describe('npm start', () => {
     rmSync(lock);
   });
 
-  it('ends after an unknown flag, which no change of a file corrects', async () => {
-    const { code, stderr } = await start('--unknown').ended();
-    assert.equal(code, 2, stderr);
-    assert.match(stderr, /^Error: .*--unknown/m);
-  });
+  for (const flag of ['--unknown', '--cluster'])
+    it(`ends after the flag ${flag} without what it needs, which no change of a file corrects`, async () => {
+      const { code, stderr } = await start(flag).ended();
+      assert.equal(code, 2, stderr);
+      assert.match(stderr, new RegExp(`^Error: .*${flag}`, 'm'));
+    });
 });

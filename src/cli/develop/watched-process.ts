@@ -1,6 +1,9 @@
 import { KubeConfigError } from '../../client/kube-config/kube-config-error.ts';
 import { errorText, EXIT_FAILURE, EXIT_USAGE, UsageError } from '../common/errors.ts';
 
+/** Maximum time in which `node --watch` forwards a signal, in milliseconds. */
+const MAX_SIGNAL_MS = 10_000;
+
 /** Whether `node --watch` runs this process, and starts it again when a file is saved. */
 export function isWatched(): boolean {
   return process.env['WATCH_REPORT_DEPENDENCIES'] !== undefined;
@@ -18,7 +21,8 @@ export async function exitWith(run: () => Promise<number>): Promise<void> {
   });
   process.exitCode = code;
   if (code !== EXIT_USAGE || !isWatched()) return;
-  // It forwards the signal, and exits with the code of this process.
+  // It forwards the signal, and exits with the code of this process, if that still runs.
   process.once('SIGTERM', () => process.exit(code));
+  setTimeout(() => process.exit(code), MAX_SIGNAL_MS);
   process.kill(process.ppid, 'SIGTERM');
 }
