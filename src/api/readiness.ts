@@ -7,8 +7,8 @@ export type Readiness =
   /** The spec is fulfilled. */
   | { readonly kind: 'ready'; readonly reason: string; readonly message: string }
   /**
-   * In progress. `message` is why the object is not ready, `progress` is the message of `Reconciling`: by default
-   * `message`, because kstatus shows that condition and not Ready.
+   * In progress. `message` says why the object is not ready. `progress` is the message of the condition Reconciling, which
+   * kstatus shows instead of Ready; by default it is `message`.
    */
   | {
       readonly kind: 'reconciling';

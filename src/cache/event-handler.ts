@@ -33,8 +33,8 @@ export interface EventHandlerOptions<T extends KubernetesObject = KubernetesObje
   /** Name in log lines. */
   readonly name?: string;
   /**
-   * Selects the objects of this handler. Synchronous, and depends on the object alone. An object that
-   * starts to match is added; one that stops to match is deleted.
+   * Selects the objects of this handler. Synchronous, and depends on the object alone. For the
+   * handler, an object is added when a change makes it match, and deleted when it no longer matches.
    * @default all objects
    */
   readonly filter?: (object: DeepReadonly<T>) => boolean;
@@ -199,8 +199,8 @@ export class Listener<T extends KubernetesObject> implements HandlerRegistration
 }
 
 /**
- * Returns a handler that receives only objects for which `filter` is true. An object that starts to
- * match is added. One that stops to match is deleted, in its last matching state. A change between two
+ * Returns a handler that receives only objects for which `filter` is true. If a change makes an object match, it is an
+ * addition. If an object no longer matches, it is a deletion of the last matching state. A change between two
  * matching states is an update, also if they belong to two objects of the same name.
  *
  * A filter that throws, or does not return a boolean, fails the call like an error of the handler.

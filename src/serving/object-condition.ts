@@ -29,6 +29,60 @@ export function objectCondition(object: DeepReadonly<KubernetesObject>): ObjectC
   return found;
 }
 
+/** Conditions that report a problem while they are true. */
+const NEGATIVE = /Failed|Failure|Pressure|Unavailable|Stalled|Degraded|Reconciling|Disrupted|Error/;
+
+/** Returns whether a condition reports a problem. */
+export function isProblem({
+  type,
+  status,
+}: {
+  readonly type?: unknown;
+  readonly status?: unknown;
+}) {
+  return status !== 'Unknown' && (status === 'True') === NEGATIVE.test(String(type));
+}
+
+/** Reasons of containers that wait although nothing is wrong. */
+const STARTING: ReadonlySet<unknown> = new Set(['ContainerCreating', 'PodInitializing']);
+
+/** Returns the problem that an object reports: of a container of a Pod, or of its conditions. */
+export function objectProblem(object: DeepReadonly<KubernetesObject>): string | undefined {
+  const { state, message } = objectCondition(object);
+  if (state === 'ready') return undefined;
+  const status: unknown = Reflect.get(object, 'status');
+  const { conditions, initContainerStatuses, containerStatuses } = isRecord(status) ? status : {};
+  for (const container of [initContainerStatuses, containerStatuses].flat().filter(isRecord)) {
+    const waiting = isRecord(container['state']) ? container['state']['waiting'] : undefined;
+    if (!isRecord(waiting) || STARTING.has(waiting['reason'])) continue;
+    return shortened(
+      `container ${textOf(container['name'], waiting['reason'], waiting['message'])}`,
+    );
+  }
+  const problems = [conditions]
+    .flat()
+    .filter(isRecord)
+    .filter((one) => isProblem(one) && one['message']);
+  // A condition such as ReplicaFailure says why the object is not ready.
+  const failure = problems.find(
+    ({ type }) => NEGATIVE.test(String(type)) && type !== 'Reconciling',
+  );
+  if (!failure && state !== 'unknown') return message;
+  const shown = failure ?? problems[0];
+  return (
+    shown &&
+    shortened(textOf(`${textOf(shown['type'])} is ${textOf(shown['status'])}`, shown['message']))
+  );
+}
+
+function textOf(...parts: readonly unknown[]): string {
+  return parts.filter((part) => typeof part === 'string' && part !== '').join(': ');
+}
+
+function shortened(text: string): string {
+  return truncate(redactText(text), MAX_MESSAGE);
+}
+
 function readCondition(object: DeepReadonly<KubernetesObject>): ObjectCondition {
   const { deletionTimestamp, finalizers = [], generation = 0 } = object.metadata;
   if (deletionTimestamp !== undefined) {
@@ -68,7 +122,7 @@ function condition(
 ): ObjectCondition {
   return {
     state,
-    message: truncate(redactText(String(message)), MAX_MESSAGE),
+    message: shortened(String(message)),
     ...(typeof since === 'string' && { since }),
   };
 }

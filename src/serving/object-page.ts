@@ -8,7 +8,7 @@ import type { InformerView } from '../cache/shared-informer.ts';
 import { isSecretName, MASK, redactText } from '../util/redact.ts';
 import { isRecord } from '../util/values.ts';
 import { reconciledBy } from './attention.ts';
-import { objectCondition } from './object-condition.ts';
+import { objectCondition, objectProblem } from './object-condition.ts';
 import type { ObjectCondition } from './object-condition.ts';
 import type { ControllerView } from './controller-view.ts';
 import { compactJsonPage } from './routes.ts';
@@ -81,6 +81,8 @@ export interface ObjectReport {
   /** The object without managed fields, with masked secrets; absent if it is too large. */
   readonly object?: unknown;
   readonly condition: ObjectCondition;
+  /** Problems that owned objects report, each with the first object: `Pod default/web-0 and 2 more: Back-off pulling image`. */
+  readonly ownedProblems: readonly string[];
   /** Key of the controller that reconciles the object or one of its owners. */
   readonly owner?: ControllerKey;
   /** The owner at the top of the object, with all owned objects. */
@@ -101,16 +103,19 @@ export interface ObjectNode {
   readonly isSelected: boolean;
   readonly isDeleting: boolean;
   readonly phase?: string;
+  /** Problem that the object reports. */
+  readonly problem?: string;
   readonly conditions: readonly Partial<Condition>[];
   readonly owned: readonly ObjectNode[];
 }
 
 type Cached = DeepReadonly<KubernetesObject>;
 
-/** Limits of a response: depth and size of the tree, events, and characters of the object as JSON. */
+/** Limits of a response: depth and size of the tree, events, problems, and characters of the object as JSON. */
 const MAX_OWNERS = 8;
 const MAX_NODES = 200;
 const MAX_EVENTS = 50;
+const MAX_PROBLEMS = 5;
 const MAX_OBJECT_LENGTH = 200_000;
 
 /** Maximum number of objects in a search. */
@@ -223,6 +228,7 @@ function objectReport(
     condition: objectCondition(object),
     ...ownerOf(object, informers, controllers?.() ?? []),
     tree,
+    ownedProblems: ownedProblemsOf(tree),
     omitted,
     events: events()
       .filter(({ involvedObject: { uid } }) => uid !== undefined && uids.has(uid))
@@ -230,6 +236,18 @@ function objectReport(
       .toReversed()
       .map(maskedEvent),
   };
+}
+
+/** Returns the problems below the selected object. Equal ones are counted. */
+function ownedProblemsOf(tree: ObjectNode): string[] {
+  const all = (node: ObjectNode): ObjectNode[] => [node, ...node.owned.flatMap(all)];
+  const selected = all(tree).find(({ isSelected }) => isSelected);
+  const broken = (selected?.owned ?? []).flatMap(all).filter(({ problem }) => problem);
+  return Array.from(
+    Map.groupBy(broken, ({ problem }) => problem),
+    ([problem, [first, ...others]]) =>
+      `${first?.kind} ${first?.key}${others.length > 0 ? ` and ${others.length} more` : ''}: ${problem}`,
+  ).slice(0, MAX_PROBLEMS);
 }
 
 function maskedEvent(event: ShownEvent): ShownEvent {
@@ -275,6 +293,7 @@ function treeOf(object: Cached, resource: string, informers: readonly CachedObje
     });
     const status: unknown = shown && Reflect.get(shown, 'status');
     const { conditions, phase } = isRecord(status) ? status : {};
+    const problem = shown && objectProblem(shown);
     return {
       ...(resource !== undefined && { resource }),
       kind: reference.kind,
@@ -283,6 +302,7 @@ function treeOf(object: Cached, resource: string, informers: readonly CachedObje
       isSelected: reference.uid === metadata.uid,
       isDeleting: shown?.metadata.deletionTimestamp !== undefined,
       ...(typeof phase === 'string' && { phase }),
+      ...(problem !== undefined && { problem }),
       conditions: Array.isArray(conditions) ? conditions.filter(isRecord).map(shownCondition) : [],
       owned: below.map(nodeOf),
     };

@@ -71,7 +71,7 @@ const STEPS = {
   refused: 'See the log of this program for the error, and the log of the API server.',
   stalled:
     'Wait: the watches are established again. If they stall again, check the load balancers and proxies before the API server.',
-  missing: 'Install it by this command:',
+  missing: 'Run this command to install:',
   syncing: 'Wait: the controllers start when the caches have synced.',
   free: 'Wait: a replica acquires it. If none does, see the logs of the replicas.',
   standby: 'Nothing to do: this replica syncs keys when it acquires the Lease.',
@@ -193,9 +193,9 @@ function serverProblems({
     const names = [...new Set(missing.map(({ resource }) => groupResourceOf(resource)))];
     problems.push({
       tone: 'bad',
-      text: `CustomResourceDefinition not installed: ${names.join(', ')}`,
+      text: `CustomResourceDefinition${names.length === 1 ? '' : 's'} not installed: ${names.join(', ')}`,
       since: sinceOf(missing),
-      detail: 'the API server does not serve the resource, and its objects are not synced',
+      detail: 'the API server does not serve them, so their objects are not synced',
       step: STEPS.missing,
       command: installCommand,
     });

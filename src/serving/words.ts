@@ -57,10 +57,14 @@ export function moment(rfc3339: string, nowMs: number): string {
     : `${date.toDateString().slice(4, 10)} ${time}`;
 }
 
-/** Formats a problem: `API server unreachable since 15:04:05: connection refused`. */
-export function verdictLine({ text, since, detail }: Problem, nowMs: number): string {
-  const when = since === undefined ? '' : ` since ${moment(since, nowMs)}`;
-  return `${text}${when}${detail ? `: ${detail}` : ''}`;
+/** Formats what is wrong: `API server unreachable since 15:04:05`. */
+export function verdictHeading({ text, since }: Problem, nowMs: number): string {
+  return since === undefined ? text : `${text} since ${moment(since, nowMs)}`;
+}
+
+/** Formats a problem with its reason: `API server unreachable since 15:04:05: connection refused`. */
+export function verdictLine(problem: Problem, nowMs: number): string {
+  return verdictHeading(problem, nowMs) + (problem.detail ? `: ${problem.detail}` : '');
 }
 
 /** Returns what is wrong with a program, the worst first; without a problem, that nothing is. */

@@ -182,7 +182,7 @@ describe('the page', { timeout: 240_000 }, () => {
     await page.getByRole('alert').waitFor();
     assert.match(
       (await page.getByRole('alert').textContent()) ?? '',
-      /does not respond.*last values/,
+      /not responded since \d\d:\d\d:\d\d.*last values/,
     );
     await checkView(page, 'lost');
     await serve(context, { port: first.port });

@@ -36,12 +36,12 @@ export class CheckedObject<T extends Fields = Fields> {
     return value && new CheckedObject(value, this.at(field), this.errors);
   }
 
-  /** The object in a field; an empty one if there is none. */
+  /** Returns the object in a field, or an empty one. */
   in(field: string): CheckedObject {
     return this.get(field) ?? new CheckedObject({}, this.at(field), this.errors);
   }
 
-  /** The objects of a list; an item that is none is an empty object. */
+  /** Returns the items of a list. An empty object takes the place of an item that is not an object. */
   items(field: string): CheckedObject[] {
     return this.list(field).map(
       (item, index) =>

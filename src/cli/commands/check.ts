@@ -13,7 +13,7 @@ import {
 import { checkServer, ServerClock } from '../check/server-check.ts';
 import { loadCluster, userAgent } from '../program/cluster-access.ts';
 import { errorText, EXIT_FAILURE, EXIT_OK } from '../common/errors.ts';
-import { ownCommand } from '../common/own-command.ts';
+import { installCommand } from '../common/own-command.ts';
 import type { OptionValues } from '../flags/option.ts';
 import { leaseNamespace, runConfig } from '../program/run-config.ts';
 import { isNonLoopback } from '../../serving/bind-address.ts';
@@ -79,8 +79,8 @@ export async function check(
     const { client, server } = connection;
     const { name, deploy } = program;
     const read = deploy && readerOf(deploy);
-    const manifests = ownCommand(name, ['manifests'], context.environment);
-    const deps = { client, server, clock, serverClock, read, manifests };
+    const install = (part: ManifestPart) => installCommand(name, part, context.environment);
+    const deps = { client, server, clock, serverClock, read, install };
     const installedIn =
       leaseAt ?? (cluster.namespaceIsAssumed ? `${name}-system` : cluster.namespace);
     const plan = {
@@ -160,8 +160,8 @@ export interface PreflightDeps {
   readonly serverClock: ServerClock;
   /** Reads a manifest of an installation; undefined if the program has none. */
   readonly read: ReadManifest | undefined;
-  /** Command of the program that prints its manifests. */
-  readonly manifests: string;
+  /** Returns the command that installs a part of the manifests. */
+  readonly install: (part: ManifestPart) => string;
 }
 
 export interface PreflightPlan extends PermissionPlan {
@@ -180,7 +180,7 @@ export interface PreflightPlan extends PermissionPlan {
  * the server cannot be reached, there is one result.
  */
 export async function preflight(
-  { client, server, clock, serverClock, read, manifests }: PreflightDeps,
+  { client, server, clock, serverClock, read, install }: PreflightDeps,
   plan: PreflightPlan,
   signal: AbortSignal,
 ): Promise<CheckResult[]> {
@@ -189,9 +189,7 @@ export async function preflight(
   const definitions = await Promise.all(
     plan.controllers
       .filter(({ isBuiltin }) => !isBuiltin)
-      .map(({ resource }) =>
-        checkDefinition(client, resource, installStep(manifests, read), signal),
-      ),
+      .map(({ resource }) => checkDefinition(client, resource, installStep(install, read), signal)),
   );
   const permissions: CheckResult[] = [];
   for (const required of read ? requiredPermissions(read, plan) : []) {
@@ -208,7 +206,7 @@ export async function preflight(
         {
           client,
           now: () => serverClock.now(),
-          install: installStep(manifests, read, 'webhook'),
+          install: installStep(install, read, 'webhook'),
           signal,
         },
         webhooks,
@@ -274,13 +272,11 @@ function podOf(holder: string): string {
 
 /** Returns how to install the CRDs or the webhooks of this version. */
 function installStep(
-  manifests: string,
+  install: PreflightDeps['install'],
   read: ReadManifest | undefined,
   part: ManifestPart = 'crds',
 ): string {
-  return read
-    ? `Install it: ${manifests} --only=${part} | kubectl apply --server-side --force-conflicts -f -`
-    : 'Install it by kubectl apply';
+  return read ? `Install it: ${install(part)}` : 'Install it by kubectl apply';
 }
 
 /**

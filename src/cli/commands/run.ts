@@ -95,6 +95,7 @@ export async function run(
       webhookServer: await webhookServerOptions(config, cluster, { clock, log }),
       logLevel,
       debugRoutes,
+      environment,
     });
     log.info(`Starting ${name}`, {
       version: `v${version}`,
@@ -142,7 +143,10 @@ export interface ProcessOptions
       | 'freeze'
       | 'recorder'
     >,
-    Pick<ServerOptions, 'clock' | 'log' | 'expose' | 'logLevel' | 'debugRoutes' | 'secure'> {
+    Pick<
+      ServerOptions,
+      'clock' | 'log' | 'expose' | 'logLevel' | 'debugRoutes' | 'environment' | 'secure'
+    > {
   /** Builders of the configured controllers, by name. */
   readonly builders: ReadonlyMap<string, ControllerBuilder>;
   /** Overrides of the flags, and parts of the leader election that have no flag. */
@@ -159,12 +163,22 @@ export type ManagerConfig = Omit<
 export function managerOptions(
   program: ProgramOptions,
   config: ManagerConfig,
-  { builders, expose, logLevel, debugRoutes, secure, ...options }: ProcessOptions,
+  { builders, expose, logLevel, debugRoutes, environment, secure, ...options }: ProcessOptions,
 ): ControllerManagerOptions {
   const { client, clock, log } = options;
   const { webhooks } = program;
   const history = config.debugBindAddress ? new SyncHistory() : undefined;
-  const serverOptions = { client, clock, log, history, expose, logLevel, debugRoutes, secure };
+  const served = {
+    client,
+    clock,
+    log,
+    history,
+    expose,
+    logLevel,
+    debugRoutes,
+    environment,
+    secure,
+  };
   return {
     ...options,
     history,
@@ -191,7 +205,7 @@ export function managerOptions(
         ...options.webhookServer,
       },
     }),
-    servers: (running) => programServers(program, config, serverOptions, running),
+    servers: (running) => programServers(program, config, served, running),
   };
 }
 

@@ -19,3 +19,13 @@ export function ownCommand(
   if (!isSame || (own !== undefined && own !== words[0])) return [name, ...words].join(' ');
   return [`npm run -s ${event} --`, ...(own === undefined ? words : words.slice(1))].join(' ');
 }
+
+/** Returns the command that installs a part of the manifests of a program. */
+export function installCommand(
+  name: string,
+  part: string,
+  environment: Readonly<Record<string, string | undefined>>,
+): string {
+  const manifests = ownCommand(name, ['manifests', `--only=${part}`], environment);
+  return `${manifests} | kubectl apply --server-side --force-conflicts -f -`;
+}

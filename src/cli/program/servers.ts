@@ -13,6 +13,7 @@ import type { Clock } from '../../util/clock.ts';
 import type { Logger } from '../../util/logger.ts';
 import { redactText } from '../../util/redact.ts';
 import type { Runnable } from '../../util/runnable.ts';
+import { installCommand, ownCommand } from '../common/own-command.ts';
 import type { LogLevel } from '../logs/log-level.ts';
 import { debugFlags, endpoints } from './endpoints.ts';
 import type { EndpointRoutes, EndpointsConfig, SecureServing } from './endpoints.ts';
@@ -34,6 +35,11 @@ export interface ServerOptions {
    * @default none
    */
   readonly debugRoutes?: Required<Pick<HttpServerRoutes, 'pages' | 'settings'>> | undefined;
+  /**
+   * Environment of the process, for commands that the user can repeat.
+   * @default none
+   */
+  readonly environment?: Readonly<Record<string, string | undefined>> | undefined;
   /** Required if an endpoint needs TLS and authorization. */
   readonly secure?: SecureServing | undefined;
 }
@@ -42,9 +48,11 @@ export interface ServerOptions {
 export function programServers(
   { name, version, deploy }: Pick<ProgramOptions, 'name' | 'version' | 'deploy'>,
   config: EndpointsConfig,
-  { client, clock, log, history, expose, logLevel, debugRoutes, secure }: ServerOptions,
+  options: ServerOptions,
   running: ControllerProgram,
 ): Runnable[] {
+  const { client, clock, log, history, expose, logLevel, debugRoutes, secure } = options;
+  const { environment = {} } = options;
   const { profilerAddress } = config;
   const eventLoop = new EventLoopMonitor(clock);
   const profiling =
@@ -59,8 +67,8 @@ export function programServers(
       history,
       name,
       version: `v${version}`,
-      installCommand: deploy && `${name} manifests --only=crds | kubectl apply -f -`,
-      checkCommand: `${name} check`,
+      installCommand: deploy && installCommand(name, 'crds', environment),
+      checkCommand: ownCommand(name, ['check'], environment),
       redact: redactText,
     });
   const routes: EndpointRoutes = {

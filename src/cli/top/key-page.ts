@@ -1,7 +1,7 @@
 import type { SyncRecord } from '../../manager/sync-history.ts';
 import { formatCall } from '../../manager/sync-history.ts';
 import { formatPostponement } from '../../manager/sync-log.ts';
-import { foldSyncs, stateOf, STATES } from '../../serving/words.ts';
+import { CONDITIONS, foldSyncs, moment, stateOf, STATES } from '../../serving/words.ts';
 import { formatCause } from '../../workqueue/queue-item.ts';
 import type { Cause } from '../../workqueue/queue-item.ts';
 import type { Span, Style } from './grid.ts';
@@ -15,19 +15,41 @@ export type KeyPageData = KeyReport | { readonly controllers?: undefined; readon
 /** Width of the labels. */
 const LABEL = 10;
 
-/** Returns the page of a key: its state, and its last syncs, the newest first. */
-export function keyPage(data: KeyPageData | undefined, width: number): Span[][] {
+/**
+ * Returns the page of a key: its object, its state, and its last syncs, the newest first.
+ *
+ * @param nowMs time of the program
+ */
+export function keyPage(data: KeyPageData | undefined, width: number, nowMs: number): Span[][] {
   if (!data) return [[{ text: 'Loading ...', style: 'faint' }]];
   if (!data.controllers) return [[{ text: data.error, style: 'alarm' }]];
   const { controllers, owner, error = 'No sync of it is remembered' } = data;
   if (controllers.length === 0) {
     return wrap(`${error}.`, width).map((text) => [{ text, style: 'warning' }]);
   }
-  return controllers.flatMap((status, at) => {
-    const lines = statusLines(status, owner, width);
-    if (at > 0) lines.unshift([]);
-    return lines;
-  });
+  return [
+    ...objectLines(data, width, nowMs),
+    ...controllers.flatMap((status, at) => {
+      const lines = statusLines(status, owner, width);
+      if (at > 0) lines.unshift([]);
+      return lines;
+    }),
+  ];
+}
+
+/** What the conditions of the object report, and what its owned objects do if it is not ready. */
+function objectLines({ object }: KeyReport, width: number, nowMs: number): Span[][] {
+  if (!object) return [];
+  const { condition, ownedProblems = [] } = object;
+  const { state, since, message } = condition;
+  if (state === 'unknown') return [];
+  const when = since === undefined ? '' : ` since ${moment(since, nowMs)}`;
+  const text = `${CONDITIONS[state]}${when}: ${message}`;
+  const style = ({ ready: 'good', notReady: 'warning', stalled: 'alarm' } as const)[state];
+  return [
+    ...field('OBJECT', text, width, style),
+    ...(state === 'ready' ? [] : ownedProblems).flatMap((problem) => field('', problem, width)),
+  ];
 }
 
 function statusLines(status: KeyStatus, owner: KeyReport['owner'], width: number): Span[][] {

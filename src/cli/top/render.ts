@@ -10,7 +10,7 @@ import { arrangeTables, currentPage, focusedTable, selectedAt, START } from './m
 import type { PageState, Shown, TopState } from './model.ts';
 import { tablesOf } from './tables.ts';
 import type { PageId, TopTable } from './tables.ts';
-import { durationCell, mebibytesCell, pad, roughly } from './text.ts';
+import { durationCell, mebibytesCell, pad, printable, roughly, wrap } from './text.ts';
 
 export interface ScreenSize {
   /** Columns. */
@@ -25,7 +25,7 @@ export function renderView(
   { width, height }: ScreenSize,
   colour: boolean,
 ): string[] {
-  const head = headOf(view);
+  const head = headOf(view, width);
   const tables = tablesOf(view.program, currentPage(START).id);
   const body = tableLines(tables, undefined, { width, height: height - head.length });
   return [...head, ...body].slice(0, height).map((line) => paint(cutLine(line, width), colour));
@@ -50,10 +50,11 @@ export function renderScreen(
   colour: boolean,
 ): Drawn {
   const page = currentPage(state);
-  const head = [...headOf(view), ...titleOf(page.id)];
+  const head = [...headOf(view, width), ...titleOf(page.id)];
   const room = Math.max(0, height - head.length - 1);
   const tables = arrangeTables(tablesOf(view.program, page.id), page);
-  const lines = page.id.kind === 'key' ? keyPage(key, width) : [];
+  const nowMs = Date.parse(view.program?.status.now ?? '');
+  const lines = page.id.kind === 'key' ? keyPage(key, width, nowMs) : [];
   const from = Math.max(0, Math.min(page.scroll, lines.length - (room - 1)));
   const body = state.isHelp
     ? helpLines()
@@ -78,7 +79,7 @@ function titleOf(id: PageId): Span[][] {
   return [[], [{ text, style: 'heading' }]];
 }
 
-function headOf({ address, notice, program }: MonitorView): Span[][] {
+function headOf({ address, notice, program }: MonitorView, width: number): Span[][] {
   const title = [{ text: program?.status.name ?? 'program', style: 'heading' as const }];
   const lines: Span[][] = [
     [
@@ -91,7 +92,7 @@ function headOf({ address, notice, program }: MonitorView): Span[][] {
     ],
   ];
   if (notice) lines.push([{ text: notice.text, style: notice.isError ? 'alarm' : 'good' }]);
-  if (program) lines.push(...verdictLines(program.status));
+  if (program) lines.push(...verdictLines(program.status, width));
   if (program) lines.push(leaderLine(program.status), processLine(program));
   return lines;
 }
@@ -128,16 +129,24 @@ const MAX_PROBLEMS = 4;
 
 const PROBLEM_STYLES = { bad: 'alarm', warning: 'warning', neutral: 'good' } as const;
 
-/** What is wrong, as on the debug page, and whether /readyz passes. */
-function verdictLines({ verdict, now }: ProcessStatus): Span[][] {
+/**
+ * What is wrong, as on the debug page, and whether /readyz passes. The worst problem takes as many lines as it needs, each
+ * other one a line.
+ */
+function verdictLines({ verdict, now }: ProcessStatus, width: number): Span[][] {
   if (!verdict) return [];
   const nowMs = Date.parse(now);
   const problems = problemsOf(verdict);
   const lines = problems.slice(0, MAX_PROBLEMS).flatMap((problem, at): Span[][] => {
-    const { tone, command } = problem;
-    const line = [{ text: verdictLine(problem, nowMs), style: PROBLEM_STYLES[tone] }];
-    const actions = [stepAt(problems, at), command].filter((text) => text !== undefined);
-    return [[line], actions.map((text) => [plain(`  ${text}`)])].flat();
+    const style = PROBLEM_STYLES[problem.tone];
+    const linesOf = (text: string, indent = '') =>
+      (at === 0 ? wrap(printable(text), width - indent.length) : [text]).map(
+        (line) => indent + line,
+      );
+    const actions = [stepAt(problems, at), problem.command].filter((text) => text !== undefined);
+    const actionLines = actions.flatMap((text) => linesOf(text, '  ')).map((text) => [plain(text)]);
+    const line = (text: string): Span[] => [{ text, style }];
+    return linesOf(verdictLine(problem, nowMs)).map(line).concat(actionLines);
   });
   const more = problems.length > MAX_PROBLEMS ? `and ${problems.length - MAX_PROBLEMS} more; ` : '';
   return [...lines, [faint(`${more}${readinessText(verdict)}`)]];

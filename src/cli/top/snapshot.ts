@@ -1,6 +1,7 @@
 import type { AttentionItem, ObjectCounts } from '../../serving/attention.ts';
 import type { ProcessStatus } from '../../serving/debug-pages.ts';
 import type { KeyOwner } from '../../serving/controller-view.ts';
+import type { ObjectReport } from '../../serving/object-page.ts';
 import { Exposition } from '../../util/exposition.ts';
 import type { Cause } from '../../workqueue/queue-item.ts';
 import type { KeyHistory } from '../../manager/sync-history.ts';
@@ -73,10 +74,12 @@ export interface KeyStatus {
   readonly history?: KeyHistory;
 }
 
-/** The page `/debug/why`: the state of a key in each controller that knows it, or why there is none. */
+/** The pages `/debug/why` and `/debug/object`: the state of a key in each controller that knows it, or why there is none. */
 export interface KeyReport {
   readonly controllers: readonly KeyStatus[];
   readonly owner?: KeyOwner;
+  /** Absent if the object is not cached, or the program is of an earlier version. */
+  readonly object?: Pick<ObjectReport, 'condition'> & Partial<Pick<ObjectReport, 'ownedProblems'>>;
   /** Present if no controller knows the key. */
   readonly error?: string;
 }
@@ -124,12 +127,18 @@ export async function fetchKey(
 ): Promise<KeyReport> {
   const within = AbortSignal.any([signal, AbortSignal.timeout(TIMEOUT_MS)]);
   const query = new URLSearchParams({ key, ...(controller !== undefined && { controller }) });
-  const path = `/debug/why?${query.toString()}`;
-  const response = await request(address, path, within, true);
+  const get = (path: string) => request(address, path, within, true);
+  const response = await get(`/debug/why?${query.toString()}`);
   const body = await response.text();
-  if (response.status !== 404) return page<KeyReport>(body, ['controllers']);
-  const { error } = page<Pick<KeyReport, 'error'>>(body, []);
-  return { controllers: [], ...(error !== undefined && { error }) };
+  if (response.status === 404) {
+    const { error } = page<Pick<KeyReport, 'error'>>(body, []);
+    return { controllers: [], ...(error !== undefined && { error }) };
+  }
+  const report = page<KeyReport>(body, ['controllers']);
+  query.set('controller', controller ?? report.controllers[0]?.controller ?? '');
+  const found = await get(`/debug/object?${query.toString()}`);
+  const text = await found.text();
+  return found.ok ? { ...report, object: page<ObjectReport>(text, []) } : report;
 }
 
 /** Parses a page that has `lists`; other pages are not from a program. */

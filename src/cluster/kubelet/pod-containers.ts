@@ -48,10 +48,10 @@ export function containersAt(
       return { container, kind, offsetMs: 0, state: undefined, changesAtMs: Infinity };
     }
     const { periodSeconds = 10, failureThreshold = 3 } = container.livenessProbe ?? {};
-    const patienceMs = periodSeconds * failureThreshold * 1000;
+    const unhealthyMs = periodSeconds * failureThreshold * 1000;
     const killedAt = (fromMs: number) => {
       if (kind === 'init' || kind === 'ephemeral') return Infinity;
-      const killMs = (since: number) => Math.max(startMs + fromMs, since) + patienceMs;
+      const killMs = (since: number) => Math.max(startMs + fromMs, since) + unhealthyMs;
       const failure = failures.find((each) => killMs(each.fromMs) <= each.toMs);
       return failure ? killMs(failure.fromMs) - startMs : Infinity;
     };

@@ -85,6 +85,52 @@ describe('the object page', () => {
     assert.match(names(tree), /first/);
   });
 
+  it('says why owned objects are not ready, and counts equal reasons', () => {
+    const web = (at: number, status: object) => object(PODS, `pod-${at}`, replicaSet, { status });
+    const reporting = (type: string, status: string, message: string) => ({
+      conditions: [{ type, status, message }],
+    });
+    const waiting = (reason: string) => ({
+      ...reporting('Ready', 'False', 'containers with unready status'),
+      containerStatuses: [
+        { name: 'a', state: { running: {} } },
+        { name: 'b', state: { waiting: { reason, message: 'token=x' } } },
+      ],
+    });
+    const pending = reporting('PodScheduled', 'False', 'no node');
+    const pods = [
+      pending,
+      pending,
+      waiting('ErrImagePull'),
+      waiting('ContainerCreating'),
+      reporting('Ready', 'True', ''),
+    ];
+    const failing = object(REPLICA_SETS, 'web-2', deployment, {
+      status: {
+        conditions: [
+          ...reporting('Available', 'False', 'too few').conditions,
+          ...reporting('ReplicaFailure', 'True', 'exceeded quota').conditions,
+        ],
+      },
+    });
+    const informers = [
+      deployments,
+      informer(REPLICA_SETS, replicaSet, failing),
+      informer(PODS, ...pods.map((status, at) => web(at, status))),
+    ];
+    const query = new URLSearchParams({ resource: 'deployments.apps', key: 'default/web' });
+    const page = objectPage({ informers: () => informers, events: () => [] });
+    const { body = '' } = page.get('/debug/object')?.(query) ?? {};
+    const report = JSON.parse(body) as ObjectReport;
+    assert.deepEqual(report.ownedProblems, [
+      'Pod default/pod-0 and 1 more: PodScheduled is False: no node',
+      'Pod default/pod-2: container b: ErrImagePull: token=[redacted]',
+      'Pod default/pod-3: containers with unready status',
+      'ReplicaSet default/web-2: ReplicaFailure is True: exceeded quota',
+    ]);
+    assert.equal(report.tree.owned[0]?.owned[0]?.problem, 'PodScheduled is False: no node');
+  });
+
   it('shows at most 200 objects, among them the selected one', () => {
     const many = Array.from({ length: 500 }, (_, at) =>
       object(PODS, `pod-${1000 + at}`, replicaSet),

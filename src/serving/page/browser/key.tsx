@@ -61,7 +61,7 @@ export function KeyDetails(props: {
   );
 }
 
-/** What the conditions of the object report. */
+/** What the conditions of the object report, and what its owned objects do if it is not ready. */
 export function ConditionLine(props: {
   readonly report: ObjectReport | undefined;
   readonly nowMs: number;
@@ -70,10 +70,13 @@ export function ConditionLine(props: {
   if (!report || report.condition.state === 'unknown') return null;
   const { state, since, message } = report.condition;
   return (
-    <p class={`banner full ${TONES[state] ?? ''}`} dir="auto">
-      <Badge tone={TONES[state] ?? 'neutral'} text={CONDITIONS[state]} />
-      {since !== undefined && ` since ${moment(since, nowMs)}`}: {message}
-    </p>
+    <div class={`banner full ${TONES[state] ?? ''}`}>
+      <p dir="auto">
+        <Badge tone={TONES[state] ?? 'neutral'} text={CONDITIONS[state]} />
+        {since !== undefined && ` since ${moment(since, nowMs)}`}: {message}
+      </p>
+      {state !== 'ready' && report.ownedProblems.map((problem) => <p dir="auto">{problem}</p>)}
+    </div>
   );
 }
 
@@ -323,7 +326,7 @@ export function ObjectCards(props: {
 
 function TreeItem(props: { readonly node: ObjectNode; readonly place: string | undefined }) {
   const { node, place } = props;
-  const { resource, kind, key, isSelected, isDeleting, phase, conditions, owned } = node;
+  const { resource, kind, key, isSelected, isDeleting, phase, problem, conditions, owned } = node;
   const selected = isSelected ? ({ class: 'selected', 'aria-current': 'true' } as const) : {};
   return (
     <li>
@@ -347,14 +350,11 @@ function TreeItem(props: { readonly node: ObjectNode; readonly place: string | u
         />,
         ' ',
       ])}
-      {conditions
-        .filter((condition) => condition.message && toneOfCondition(condition) === 'warning')
-        .slice(0, 1)
-        .map(({ message }) => (
-          <p class="note" dir="auto">
-            {message}
-          </p>
-        ))}
+      {problem !== undefined && (
+        <p class="note" dir="auto">
+          {problem}
+        </p>
+      )}
       {owned.length > 0 && (
         <ul>
           {owned.map((object) => (

@@ -5,7 +5,7 @@ import type { ObjectReport, ObjectsReport } from '../../object-page.ts';
 import type { ClusterReport } from '../cluster-report.ts';
 import { ClusterView } from './cluster.tsx';
 import { roleOf } from './election.ts';
-import { duration, problemsOf, verdictLine } from '../../words.ts';
+import { duration, moment, problemsOf, verdictLine } from '../../words.ts';
 import { shownState } from './key-state.ts';
 import type { KeyData } from './key-state.ts';
 import { KeyDetails } from './key.tsx';
@@ -324,7 +324,9 @@ function Banner() {
   if (connection.state === 'lost') {
     return (
       <p class="banner bad" role="alert">
-        The program does not respond ({connection.reason}).
+        The program has not responded since{' '}
+        {moment(new Date(performance.timeOrigin + connection.sinceMs).toISOString(), Date.now())}:{' '}
+        {connection.reason}. Check that it runs, and that its port is forwarded.
         {monitor.latest && ' The page shows the last values.'}
       </p>
     );

@@ -9,7 +9,7 @@ import {
   moment,
   percent,
   problemsOf,
-  verdictLine,
+  verdictHeading,
   PROBLEMS,
   rate,
   readinessText,
@@ -111,10 +111,12 @@ export function VerdictCard({ status }: { readonly status: ProcessStatus }) {
       <ol>
         {problems.slice(0, MAX_PROBLEMS).map((problem, at) => (
           <li>
-            <Badge tone={toneOfProblem(problem)} text="" />{' '}
-            <ProblemText problem={problem} nowMs={nowMs} />
-            {stepAt(problems, at) && <p>{stepAt(problems, at)}</p>}
-            {problem.command !== undefined && <pre>{problem.command}</pre>}
+            <Badge tone={toneOfProblem(problem)} text="" />
+            <div>
+              <ProblemText problem={problem} nowMs={nowMs} />
+              {stepAt(problems, at) && <p>{stepAt(problems, at)}</p>}
+              {problem.command !== undefined && <pre>{problem.command}</pre>}
+            </div>
           </li>
         ))}
       </ol>
@@ -132,8 +134,8 @@ export function toneOfProblem({ tone, text }: Problem): Tone {
 }
 
 function ProblemText({ problem, nowMs }: { readonly problem: Problem; readonly nowMs: number }) {
-  const text = verdictLine(problem, nowMs);
-  const { keys } = problem;
+  const { keys, detail } = problem;
+  const text = [<b>{verdictHeading(problem, nowMs)}</b>, detail && `: ${detail}`];
   if (!keys) return <span dir="auto">{text}</span>;
   const { controller = '', key } = keys;
   return (

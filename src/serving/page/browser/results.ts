@@ -1,3 +1,4 @@
+import { isProblem } from '../../object-condition.ts';
 import type { CallView, SyncView } from '../../controller-view.ts';
 import { duration } from '../../words.ts';
 
@@ -17,17 +18,13 @@ export function callResult({ code, error = '' }: Pick<CallView, 'code' | 'error'
   return `${code || ''} ${error}`.trim() || 'ok';
 }
 
-/** Conditions that are good while they are false. */
-const NEGATIVE = /Failed|Failure|Pressure|Unavailable|Stalled|Degraded|Reconciling|Disrupted|Error/;
-
 /** Returns whether a condition reports a problem. */
 export function toneOfCondition(condition: {
   readonly type?: string;
   readonly status?: string;
 }): Tone {
-  const { type = '', status = '' } = condition;
-  if (status === 'Unknown') return 'neutral';
-  return (status === 'True') === NEGATIVE.test(type) ? 'warning' : 'good';
+  if (condition.status === 'Unknown') return 'neutral';
+  return isProblem(condition) ? 'warning' : 'good';
 }
 
 /** Tones of conditions and problems. */

@@ -9,6 +9,7 @@ import type { PreflightPlan } from '../../../../src/cli/commands/check.ts';
 import { allPassed } from '../../../../src/cli/check/check-result.ts';
 import type { CheckResult } from '../../../../src/cli/check/check-result.ts';
 import { ServerClock } from '../../../../src/cli/check/server-check.ts';
+import { installCommand } from '../../../../src/cli/common/own-command.ts';
 import { readerOf } from '../../../../src/cli/program/installation.ts';
 import { HttpClient } from '../../../../src/client/http-client.ts';
 import { FakeClock } from '../../../../src/util/fake-clock.ts';
@@ -89,7 +90,7 @@ describe('preflight', () => {
       clock,
       serverClock,
       read,
-      manifests: 'crd-controller manifests',
+      install: (part: string) => installCommand('crd-controller', part, {}),
     };
     return preflight(deps, { ...PLAN, ...plan }, new AbortController().signal);
   }

@@ -258,8 +258,16 @@ describe('renderScreen', () => {
     const key: KeyPageData = {
       controllers: [{ controller: 'count', state: 'delayed', dueInMs: 900, causes: [], history }],
       owner: { lease: 'system/x-1', holder: 'other', isThisProcess: false },
+      object: {
+        condition: { state: 'notReady', message: '0 of 3 Pods', since: failingSince },
+        ownedProblems: ['Pod q/x-0 and 2 more: no node'],
+      },
     };
     const text = screen({}, ['w', 'q', '/', 'x', 'enter'], { key }).join('\n');
+    assert.match(
+      text,
+      /OBJECT +not ready since .*: 0 of 3 Pods\n +Pod q\/x-0 and 2 more: no node\nQUEUE/,
+    );
     assert.match(text, /STATE +waits after an error, due in 900ms\n/);
     assert.match(text, /LEASE +system\/x-1, held by other\n/);
     assert.match(text, /SYNCS +9, of which 1 failed; 90ms in total/);
@@ -281,6 +289,24 @@ describe('renderScreen', () => {
 
   it('shows how to set the address if there was never a response', () => {
     assert.match(screen({ atMs: 0 }).join('\n'), /connection refused\n\nSet --address/);
+  });
+
+  it('shows all of the worst problem on a narrow terminal', () => {
+    const [text, detail, step] = [
+      'Watches stalled: pods',
+      'no activity '.repeat(20),
+      'Wait. '.repeat(20),
+    ];
+    const problems = [{ tone: 'bad', text, detail, step, command: 'fix '.repeat(30) }] as const;
+    const { length } = problems;
+    const shown = screen({ status: { verdict: { isReady: false, problems } } }).join(' ');
+    for (const [word, times] of [
+      ['activity', 20],
+      ['Wait', 20],
+      ['fix', 30],
+    ] as const) {
+      assert.equal(shown.split(word).length - length, times, word);
+    }
   });
 
   it('shows first what is wrong, in the words of the debug page', () => {

@@ -48,6 +48,12 @@ describe('a fetchSnapshot at a program', () => {
     const owner = { lease: 'system/x-1', holder: 'other', isThisProcess: false };
     answers.set('/debug/why?key=a', JSON.stringify({ controllers: [], owner }));
     assert.deepEqual(await read('a'), { controllers: [], owner });
+    const controllers = [{ controller: 'count', state: 'idle' }];
+    answers.set('/debug/why?key=c', JSON.stringify({ controllers }));
+    assert.deepEqual(await read('c'), { controllers });
+    const object = { condition: { state: 'notReady', message: 'no' }, ownedProblems: ['why'] };
+    answers.set('/debug/object?key=c&controller=count', JSON.stringify(object));
+    assert.deepEqual(await read('c'), { controllers, object });
     missing = '{"error":"Ask other"}';
     assert.deepEqual(await read('b'), { controllers: [], error: 'Ask other' });
     missing = '404 page not found';

@@ -240,10 +240,16 @@ describe('the view of a key', () => {
       key: 'ns/a',
       condition: { state: 'notReady', message: '0 of 3 Pods' },
       tree: { ...owned, conditions: [], owned: [] },
+      ownedProblems: ['Pod ns/a-0 and 2 more: no node'],
       omitted: 0,
       events: [],
     };
-    assert.match(textOfView({ ...unknown, object }), /0 of 3 Pods[^]*Ask other\./);
+    assert.match(
+      textOfView({ ...unknown, object }),
+      /0 of 3 Pods[^]*2 more: no node[^]*Ask other\./,
+    );
+    const ready = { ...object, condition: { state: 'ready', message: 'All ready' } } as const;
+    assert.doesNotMatch(textOfView({ ...unknown, object: ready }), /no node/);
     assert.match(textOfView(undefined), /Loading/);
   });
 
