@@ -52,7 +52,8 @@ const WIRE_TYPES: Readonly<Record<Scalar, number>> = {
   double: FIXED64,
 };
 
-const ZERO_VALUES: Readonly<Record<Scalar, unknown>> = {
+/** Go's zero values in JSON. */
+export const ZERO_VALUES: Readonly<Record<Scalar, unknown>> = {
   string: '',
   bytes: null,
   json: null,

@@ -140,22 +140,22 @@ function zeroOf(schema: JsonSchema, field: MessageField): unknown {
   }
 }
 
-/** The fields of a message by their names in JSON, also those that embedded messages declare. */
 const fieldsByName = oncePerObject(
   (message: MessageType): ReadonlyMap<string, MessageField> =>
-    new Map(fieldsOf(message).map((field) => [field.name ?? '', field])),
+    new Map(fieldsInJson(message).map((field) => [field.name ?? '', field])),
 );
 
 function fieldOf(message: MessageType | undefined, name: string): MessageField | undefined {
   return message && fieldsByName(message).get(name);
 }
 
-function fieldsOf({ fields }: MessageType): readonly MessageField[] {
+/** Returns the fields of a message in JSON: also those that embedded messages declare. */
+export function fieldsInJson({ fields }: MessageType): readonly MessageField[] {
   return [...fields.values()].flatMap((field) => {
     const { name, type } = field;
     if (name !== undefined || typeof type === 'string') return [field];
     const embedded = messageType(type.message);
-    return embedded ? fieldsOf(embedded) : [];
+    return embedded ? fieldsInJson(embedded) : [];
   });
 }
 

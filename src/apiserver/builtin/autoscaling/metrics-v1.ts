@@ -146,7 +146,7 @@ function inOrder(value: unknown): unknown {
 
 /** The internal type of upstream, whose fields have their names in Go. */
 export function behaviorToV1(behavior: JsonObject): unknown {
-  return internalStruct('HorizontalPodAutoscalerBehavior', behavior);
+  return internalStruct('autoscaling.v2.HorizontalPodAutoscalerBehavior', behavior);
 }
 
 /** As Go decodes it, with names in any case. */

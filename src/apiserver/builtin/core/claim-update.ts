@@ -54,7 +54,7 @@ export function validateClaimUpdate(next: CheckedObject, previous: StoredObject)
 const IMMUTABLE =
   'spec is immutable after creation except resources.requests and volumeAttributesClassName for bound claims';
 
-const SPEC = 'PersistentVolumeClaimSpec';
+const SPEC = 'core.v1.PersistentVolumeClaimSpec';
 
 /** Returns the text of a spec in which equal amounts are equal texts. */
 function comparable(spec: Fields): string {

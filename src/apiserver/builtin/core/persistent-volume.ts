@@ -123,7 +123,7 @@ function validateVolumeUpdate(next: CheckedObject, previous: StoredObject): void
   // A Secret for expansion may be added.
   const isAdded = csi && isSet(before, 'csi') && !isSet(objectIn(before, 'csi'), EXPANSION);
   const after = isAdded ? { ...spec.value, csi: { ...csi, [EXPANSION]: undefined } } : spec.value;
-  const diff = structDiff('PersistentVolumeSource', before, after);
+  const diff = structDiff('core.v1.PersistentVolumeSource', before, after);
   if (diff !== '') {
     const why = 'spec.persistentvolumesource is immutable after creation';
     spec.forbidden('persistentvolumesource', `${why}\n${diff}`);

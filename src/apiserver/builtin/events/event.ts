@@ -89,15 +89,17 @@ function requireImmutable(event: CheckedObject, previous: StoredObject): void {
   }
 }
 
-/** Internal types of upstream, as which messages show these fields. */
+/** Messages whose internal types upstream shows for these fields. */
 const STRUCTS: ReadonlyMap<string, string> = new Map([
-  ['regarding', 'ObjectReference'],
-  ['related', '*ObjectReference'],
-  ['deprecatedSource', 'EventSource'],
+  ['regarding', 'core.v1.ObjectReference'],
+  ['related', 'core.v1.ObjectReference'],
+  ['deprecatedSource', 'core.v1.EventSource'],
 ]);
 
 /** Returns a value as upstream shows it. */
 function shownValue(field: string, value: unknown): unknown {
+  // The only one that is a pointer.
+  if (field === 'related' && !value) return null;
   const struct = STRUCTS.get(field);
   if (struct !== undefined) return new Verbatim(structText(struct, value));
   return value ?? (field === 'deprecatedCount' ? 0 : /time/i.test(field) ? null : '');

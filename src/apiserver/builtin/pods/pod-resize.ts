@@ -16,7 +16,7 @@ export function validateEphemeralUpdate(pod: CheckedObject, previous: StoredObje
     const name = textIn(was, 'name');
     const is = now.get(name);
     if (is && equalJson(is, was)) continue;
-    const end = is ? `changed\n${structDiff('EphemeralContainer', was, is)}` : 'removed\n';
+    const end = is ? `changed\n${structDiff('core.v1.EphemeralContainer', was, is)}` : 'removed\n';
     spec.forbidden(field, `existing ephemeral containers ${goQuote(name)} may not be ${end}`);
   }
 }

@@ -119,7 +119,7 @@ function onlyAdds(term: Readonly<JsonObject>, former: Readonly<JsonObject>): boo
 function validateFixedFields(next: CheckedObject, before: JsonObject): void {
   const fixed = withoutUpdatable(next.value, before);
   if (equalJson(fixed, before)) return;
-  const diff = structDiff('PodSpec', before, fixed);
+  const diff = structDiff('core.v1.PodSpec', before, fixed);
   next.forbidden('', `pod updates may not change fields other than ${UPDATABLE}\n${diff}`);
 }
 
