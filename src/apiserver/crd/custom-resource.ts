@@ -5,11 +5,8 @@ import { objectMetaSchema } from '../schema/builtin-schemas.ts';
 import { fieldsAt } from '../objects/field-path.ts';
 import { finalizerWarnings } from '../objects/finalizers.ts';
 import { compareVersions } from '../objects/registry.ts';
-import type {
-  WebhookConversion,
-  ResourceDefinition,
-  Subresources,
-} from '../objects/resource-definition.ts';
+import type { WebhookConversion, ResourceDefinition } from '../objects/resource-definition.ts';
+import type { Subresources } from '../objects/subresources.ts';
 import type { JsonSchema } from '../../api/json-schema.ts';
 import { withPrunedDefaults } from '../schema/pruning.ts';
 import { customColumns } from '../table/custom-columns.ts';

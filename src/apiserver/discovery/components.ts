@@ -1,5 +1,6 @@
 import { publishedSchema, schemaName } from '../schema/builtin-schemas.ts';
 import type { ResourceDefinition } from '../objects/resource-definition.ts';
+import { subresourcesOf } from '../objects/subresources.ts';
 import { describeSchema } from './descriptions.ts';
 import type { Descriptions } from './descriptions.ts';
 import type { JsonSchema } from '../../api/json-schema.ts';
@@ -12,10 +13,6 @@ export const SHARED_SCHEMAS = {
   deleteOptions: `${META}DeleteOptions`,
   patch: `${META}Patch`,
   status: `${META}Status`,
-  scale: schemaName({ group: 'autoscaling', version: 'v1' }, 'Scale'),
-  binding: schemaName({ group: '', version: 'v1' }, 'Binding'),
-  eviction: schemaName({ group: 'policy', version: 'v1' }, 'Eviction'),
-  token: schemaName({ group: 'authentication.k8s.io', version: 'v1' }, 'TokenRequest'),
 } as const;
 
 /** Returns a reference to the schema `name`. */
@@ -61,11 +58,9 @@ export function componentsOf(
       pending.push(name);
       if (definition.verbs?.includes('list') !== false) pending.push(list);
     }
-    const { scale, binding, eviction, token } = definition.subresources;
-    if (scale) pending.push(SHARED_SCHEMAS.scale);
-    if (binding) pending.push(SHARED_SCHEMAS.binding);
-    if (eviction) pending.push(SHARED_SCHEMAS.eviction);
-    if (token) pending.push(SHARED_SCHEMAS.token);
+    for (const { kind, isOwnKind, isLongRunning } of subresourcesOf(definition)) {
+      if (!isOwnKind && !isLongRunning) pending.push(schemaName(kind, kind.kind));
+    }
   }
   for (let name = pending.pop(); name !== undefined; name = pending.pop()) {
     if (found.has(name)) continue;

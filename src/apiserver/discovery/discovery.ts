@@ -9,8 +9,10 @@ import {
   requireMediaType,
 } from '../request/negotiation.ts';
 import type { ApiGroup, GroupVersion, Registry } from '../objects/registry.ts';
-import type { ResourceDefinition, Subresources } from '../objects/resource-definition.ts';
+import type { ResourceDefinition } from '../objects/resource-definition.ts';
 import { notAcceptable } from '../objects/status-error.ts';
+import type { Subresource, SubresourceKind } from '../objects/subresources.ts';
+import { subresourcesOf } from '../objects/subresources.ts';
 
 export interface Document {
   readonly value: object;
@@ -43,12 +45,6 @@ const CUSTOM_VERBS = [
 ];
 
 const DISCOVERY_GROUP = 'apidiscovery.k8s.io';
-
-interface SubresourceInfo {
-  readonly name: string;
-  readonly verbs: readonly string[];
-  readonly kind: { readonly group: string; readonly version: string; readonly kind: string };
-}
 
 /**
  * Returns the discovery document at `/api`, `/apis` or a path below, or undefined for other paths.
@@ -139,7 +135,7 @@ function rootDocument(
 
 function aggregatedResource(definition: ResourceDefinition): object {
   const { group, version, kind, plural, singular, namespaced, shortNames, categories } = definition;
-  const subresources = subresourcesOf(definition);
+  const subresources = listedSubresources(definition);
   return {
     resource: plural,
     responseKind: responseKind({ group, version, kind }, definition),
@@ -160,7 +156,7 @@ function aggregatedResource(definition: ResourceDefinition): object {
 
 /** As upstream, the group and version of a built-in resource are empty if they are those of the list. */
 function responseKind(
-  kind: SubresourceInfo['kind'],
+  kind: SubresourceKind,
   { group, version, custom }: ResourceDefinition,
 ): object {
   const isListed = !custom && kind.group === group && kind.version === version;
@@ -176,14 +172,16 @@ function resourceList(groupVersion: GroupVersion | undefined): object | undefine
     groupVersion: nameOf(groupVersion),
     resources: groupVersion.definitions.flatMap((definition) => [
       resourceEntry(definition),
-      ...subresourcesOf(definition).map((subresource) => subresourceEntry(definition, subresource)),
+      ...listedSubresources(definition).map((subresource) =>
+        subresourceEntry(definition, subresource),
+      ),
     ]),
   };
 }
 
 function subresourceEntry(
   definition: ResourceDefinition,
-  { name, verbs, kind }: SubresourceInfo,
+  { name, verbs, kind }: Subresource,
 ): object {
   const { plural, namespaced, group, version } = definition;
   return {
@@ -243,47 +241,10 @@ function verbsOf({ verbs, custom }: ResourceDefinition): readonly string[] {
   return verbs ?? (custom ? CUSTOM_VERBS : VERBS);
 }
 
-const READ_AND_WRITE = ['get', 'patch', 'update'];
-const PROXY_VERBS = ['create', 'delete', 'get', 'patch', 'update'];
-
-/** Verbs of each subresource, and its kind if it is not that of the resource. */
-const SUBRESOURCES: Readonly<
-  Record<
-    keyof Subresources,
-    { readonly verbs: readonly string[]; readonly kind?: Partial<SubresourceInfo['kind']> }
-  >
-> = {
-  approval: { verbs: READ_AND_WRITE },
-  attach: { verbs: ['create', 'get'], kind: { kind: 'PodAttachOptions' } },
-  binding: { verbs: ['create'], kind: { kind: 'Binding' } },
-  ephemeralcontainers: { verbs: READ_AND_WRITE },
-  eviction: { verbs: ['create'], kind: { group: 'policy', version: 'v1', kind: 'Eviction' } },
-  exec: { verbs: ['create', 'get'], kind: { kind: 'PodExecOptions' } },
-  finalize: { verbs: ['update'] },
-  log: { verbs: ['get'] },
-  portforward: { verbs: ['create', 'get'], kind: { kind: 'PodPortForwardOptions' } },
-  proxy: { verbs: PROXY_VERBS },
-  resize: { verbs: READ_AND_WRITE },
-  scale: {
-    verbs: READ_AND_WRITE,
-    kind: { group: 'autoscaling', version: 'v1', kind: 'Scale' },
-  },
-  status: { verbs: READ_AND_WRITE },
-  token: {
-    verbs: ['create'],
-    kind: { group: 'authentication.k8s.io', version: 'v1', kind: 'TokenRequest' },
-  },
-};
-
-function subresourcesOf(definition: ResourceDefinition): SubresourceInfo[] {
-  const { subresources, group, version, kind, custom } = definition;
-  const found = Object.entries(SUBRESOURCES).flatMap(([name, { verbs, kind: other }]) => {
-    if (!subresources[name as keyof Subresources]) return [];
-    const options = name === 'proxy' ? { kind: `${kind}ProxyOptions` } : other;
-    return [{ name, verbs, kind: { group, version, kind, ...options } }];
-  });
-  // As upstream, `status` precedes `scale` only for custom kinds.
-  return custom ? found.toReversed() : found;
+/** As upstream, `status` precedes `scale` only for custom kinds. */
+function listedSubresources(definition: ResourceDefinition): Subresource[] {
+  const found = subresourcesOf(definition);
+  return definition.custom ? found.toReversed() : found;
 }
 
 function groupEntry({ name, versions }: ApiGroup): object {

@@ -1,6 +1,9 @@
 import type { ResourceDefinition } from '../objects/resource-definition.ts';
 import type { GroupVersionKind } from './components.ts';
 import { SHARED_SCHEMAS, componentName, refTo } from './components.ts';
+import type { Subresource } from '../objects/subresources.ts';
+import { subresourcesOf } from '../objects/subresources.ts';
+import { schemaName } from '../schema/builtin-schemas.ts';
 
 interface PathItem {
   readonly get?: Operation;
@@ -45,21 +48,6 @@ const PATCH_TYPES = [
   'application/merge-patch+json',
 ] as const;
 const STRATEGIC_MERGE = 'application/strategic-merge-patch+json';
-
-/** Subresources of the kind of their resource, and the end of their operation ids. */
-const OWN_SUBRESOURCES = [
-  ['approval', 'Approval'],
-  ['ephemeralcontainers', 'Ephemeralcontainers'],
-  ['resize', 'Resize'],
-  ['status', 'Status'],
-] as const;
-
-/** Subresources to which an object of another kind is sent. */
-const POSTED_SUBRESOURCES = [
-  ['token', 'authentication.k8s.io', 'TokenRequest'],
-  ['binding', '', 'Binding'],
-  ['eviction', 'policy', 'Eviction'],
-] as const;
 
 export function pathsOf(definition: ResourceDefinition): Readonly<Record<string, PathItem>> {
   const { group, version, plural, namespaced, verbs } = definition;
@@ -147,35 +135,30 @@ class Operations {
   }
 
   subresources(): [name: string, item: PathItem][] {
-    const { subresources } = this.#definition;
     const parameters = [NAME_PARAMETER, ...this.#place];
-    const items: [name: string, item: PathItem][] = [];
-    for (const [name, suffix] of OWN_SUBRESOURCES) {
-      if (!subresources[name]) continue;
-      items.push([name, { ...this.#readAndWrite(this.#object, suffix), parameters }]);
-    }
-    if (subresources.scale) {
-      const kind = { group: 'autoscaling', kind: 'Scale', version: 'v1' };
-      const operations = this.#readAndWrite(SHARED_SCHEMAS.scale, 'Scale', kind);
-      items.push(['scale', { ...operations, parameters }]);
-    }
-    for (const [name, group, kind] of POSTED_SUBRESOURCES) {
-      if (!subresources[name]) continue;
-      const post = this.#post(SHARED_SCHEMAS[name], { group, kind, version: 'v1' });
-      items.push([name, { post, parameters }]);
-    }
-    if (subresources.finalize) {
-      const { put } = this.#readAndWrite(this.#object, 'Finalize');
-      items.push(['finalize', { put, parameters }]);
-    }
-    if (subresources.log) {
-      const get = this.#operation('get', this.#object, { suffix: 'Log' });
+    return subresourcesOf(this.#definition).flatMap((subresource) => {
+      const operations = this.#subresource(subresource);
+      const own = subresource.name === 'log' ? LOG_PARAMETERS : [];
+      return operations
+        ? [[subresource.name, { ...operations, parameters: [...parameters, ...own] }]]
+        : [];
+    });
+  }
+
+  /** Returns undefined for connections, which are not described. */
+  #subresource({ name, verbs, kind, isOwnKind, isLongRunning }: Subresource): PathItem | undefined {
+    const suffix = pascal(name);
+    if (name === 'log') {
+      const get = this.#operation('get', this.#object, { suffix });
       const content: Content = { 'text/plain': { schema: { type: 'string' } } };
       const responses = { ...get.responses, '200': { description: 'OK', content } };
-      const its = [...parameters, ...LOG_PARAMETERS];
-      items.push(['log', { get: { ...get, responses }, parameters: its }]);
+      return { get: { ...get, responses } };
     }
-    return items;
+    if (isLongRunning) return undefined;
+    const schema = isOwnKind ? this.#object : schemaName(kind, kind.kind);
+    if (verbs.includes('create')) return { post: this.#post(schema, kind) };
+    const operations = this.#readAndWrite(schema, suffix, isOwnKind ? undefined : kind);
+    return verbs.includes('get') ? operations : { put: operations.put };
   }
 
   #post(schema: string, kind: GroupVersionKind): Operation {

@@ -4,16 +4,7 @@ import { Memo, oncePerObject } from '../../util/memo.ts';
 import type { Backend } from '../operations/call.ts';
 import type { RequestInfo } from '../request/request-info.ts';
 import type { ResourceDefinition } from '../objects/resource-definition.ts';
-import { hasSubresource } from '../operations/router.ts';
-
-/** Subresources whose requests are long-running. */
-const LONG_RUNNING: ReadonlySet<string> = new Set([
-  'attach',
-  'exec',
-  'log',
-  'portforward',
-  'proxy',
-]);
+import { hasSubresource, isLongRunning } from '../objects/subresources.ts';
 
 /**
  * Records the start of a request to a served resource. The returned function records its response; only the first
@@ -27,11 +18,11 @@ export function measureRequest(
   const definition = registry.find(info.group, info.version, info.resource);
   const { verb, subresource } = info;
   const isServed =
-    subresource === undefined || (definition && hasSubresource(subresource, definition));
+    subresource === undefined || (definition && hasSubresource(definition, subresource));
   if (!metrics || !definition || !isServed) return () => undefined;
   const labels = labelsOf(request, info, definition);
   const startedMs = clock.monotonic();
-  const change = changeOf(metrics, labels, verb === 'watch' || LONG_RUNNING.has(subresource ?? ''));
+  const change = changeOf(metrics, labels, verb === 'watch' || isLongRunning(subresource));
   change(1);
   let isEnded = false;
   return (code) => {
@@ -92,7 +83,7 @@ function verbOf(
   subresource: string,
   contentType: string = '',
 ): string {
-  if (LONG_RUNNING.has(subresource)) return 'CONNECT';
+  if (isLongRunning(subresource)) return 'CONNECT';
   if (verb === 'watch' || verb === 'list') return verb.toUpperCase();
   if (verb === 'patch' && contentType.startsWith('application/apply-patch')) return 'APPLY';
   return method;

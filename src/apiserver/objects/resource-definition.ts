@@ -7,6 +7,7 @@ import type { JsonSchema } from '../../api/json-schema.ts';
 import type { JsonObject } from '../../util/json-value.ts';
 import type { CheckSteps } from './check-steps.ts';
 import type { FieldTree } from './field-tree.ts';
+import type { Subresources } from './subresources.ts';
 
 /**
  * An object inside the server. Between decoding and storing, one operation owns it and may change it.
@@ -218,40 +219,6 @@ export interface ResourceNames {
   readonly shortNames: readonly string[];
   /** Groups of kinds that kubectl accepts as one name: `all`. */
   readonly categories: readonly string[];
-}
-
-export interface Subresources {
-  /** `/status` exists, and only it writes `status`. */
-  readonly status?: boolean;
-  readonly scale?: ScaleFieldPaths;
-  /** `PUT /finalize` writes `spec.finalizers` (Namespace). */
-  readonly finalize?: boolean;
-  /** `POST /binding` sets `spec.nodeName` (Pod). */
-  readonly binding?: boolean;
-  /** `POST /eviction` deletes (Pod). */
-  readonly eviction?: boolean;
-  /** `GET /log` returns the output of a container (Pod). */
-  readonly log?: boolean;
-  /** `/approval` writes the conditions of a CertificateSigningRequest. */
-  readonly approval?: boolean;
-  readonly attach?: boolean;
-  /** `/ephemeralcontainers` adds containers to a running Pod. */
-  readonly ephemeralcontainers?: boolean;
-  readonly exec?: boolean;
-  readonly portforward?: boolean;
-  readonly proxy?: boolean;
-  /** `/resize` changes the resources of a Pod's containers. */
-  readonly resize?: boolean;
-  /** `POST /token` creates a token of a ServiceAccount. */
-  readonly token?: boolean;
-}
-
-/** The fields that `/scale` reads and writes, as paths in the form of a CRD (`.spec.replicas`). */
-export interface ScaleFieldPaths {
-  readonly specReplicasPath: string;
-  readonly statusReplicasPath: string;
-  /** Path of a selector string, or of a `meta/v1` LabelSelector. */
-  readonly labelSelectorPath?: string | undefined;
 }
 
 /** A condition of a table row. kubectl hides the rows of completed Pods on request. */

@@ -1,4 +1,5 @@
-import type { ScaleFieldPaths, StoredObject } from './resource-definition.ts';
+import type { StoredObject } from './resource-definition.ts';
+import type { ScaleFieldPaths } from './subresources.ts';
 import { fieldPath } from './field-path.ts';
 import type { FieldError } from '../../api/field-error.ts';
 import { fieldError } from '../../api/field-error.ts';

@@ -19,6 +19,8 @@ import { update } from './update.ts';
 import { contentType } from '../request/request-body.ts';
 import type { RequestInfo, Verb } from '../request/request-info.ts';
 import type { ResourceDefinition } from '../objects/resource-definition.ts';
+import type { Subresources } from '../objects/subresources.ts';
+import { hasSubresource } from '../objects/subresources.ts';
 import {
   badRequest,
   methodNotAllowed,
@@ -110,17 +112,10 @@ function hasPath(
     if (custom && verb !== 'list' && verb !== 'watch') return false;
   }
   // As upstream, an unknown subresource of a custom resource is a 404.
-  if (custom && subresource !== undefined && !hasSubresource(subresource, definition)) {
+  if (custom && subresource !== undefined && !hasSubresource(definition, subresource)) {
     throw notFoundError(definition, name ?? '');
   }
-  return subresource === undefined || hasSubresource(subresource, definition);
-}
-
-export function hasSubresource(subresource: string, { subresources }: ResourceDefinition): boolean {
-  return (
-    Object.hasOwn(subresources, subresource) &&
-    Boolean(subresources[subresource as keyof typeof subresources])
-  );
+  return subresource === undefined || hasSubresource(definition, subresource);
 }
 
 /** Returns the error for a verb that a path does not support. */
@@ -134,49 +129,28 @@ function verbError({ verb, name }: RequestInfo, definition: ResourceDefinition):
 
 function operationOf(
   { verb, namespace, name, subresource }: RequestInfo,
-  { group, plural, namespaced, verbs, review }: ResourceDefinition,
+  definition: ResourceDefinition,
 ): Operation | undefined {
+  const { group, plural, namespaced, verbs, review } = definition;
+  if (verb === 'proxy') return undefined;
   if (review) return verb === 'create' ? (call) => answerReview(call, review) : undefined;
-  switch (subresource) {
-    case undefined:
-      if (verb === 'proxy' || (verbs && !verbs.includes(verb))) return undefined;
-      if (group === '' && plural === 'bindings') return namespace ? bindNamed : undefined;
-      if (verb === 'create' && name !== undefined) return undefined;
-      if ((verb === 'update' || verb === 'patch') && name === undefined) return undefined;
-      if (verb === 'create' && namespaced && namespace === undefined) return undefined;
-      if (verb === 'deletecollection') {
-        if (namespaced && namespace === undefined) return undefined;
-      }
-      return OPERATIONS[verb];
-    case 'approval':
-    case 'ephemeralcontainers':
-    case 'resize':
-    case 'status':
-      return STATUS_OPERATIONS[verb];
-    case 'scale':
-      return SCALE_OPERATIONS[verb];
-    case 'finalize':
-      return verb === 'update' ? update : undefined;
-    case 'binding':
-      return verb === 'create' ? bind : undefined;
-    case 'eviction':
-      return verb === 'create' ? evict : undefined;
-    case 'token':
-      return verb === 'create' ? createToken : undefined;
-    case 'log':
-      return verb === 'get' ? readLog : undefined;
-    case 'attach':
-    case 'exec':
-    case 'portforward':
-      return verb === 'get' || verb === 'create' ? connect : undefined;
-    case 'proxy':
-      return proxy;
-    default:
-      return undefined;
+  if (subresource !== undefined) {
+    return hasSubresource(definition, subresource)
+      ? SUBRESOURCE_OPERATIONS[subresource][verb]
+      : undefined;
   }
+  if (verbs && !verbs.includes(verb)) return undefined;
+  if (group === '' && plural === 'bindings') return namespace ? bindNamed : undefined;
+  if (verb === 'create' && name !== undefined) return undefined;
+  if ((verb === 'update' || verb === 'patch') && name === undefined) return undefined;
+  const isOfNamespace = verb === 'create' || verb === 'deletecollection';
+  if (isOfNamespace && namespaced && namespace === undefined) return undefined;
+  return OPERATIONS[verb];
 }
 
-const OPERATIONS: Readonly<Record<Exclude<Verb, 'proxy'>, Operation>> = {
+type Operations = Readonly<Record<Exclude<Verb, 'proxy'>, Operation>>;
+
+const OPERATIONS: Operations = {
   get,
   list: listObjects,
   watch,
@@ -187,10 +161,23 @@ const OPERATIONS: Readonly<Record<Exclude<Verb, 'proxy'>, Operation>> = {
   deletecollection: removeCollection,
 };
 
-const STATUS_OPERATIONS: Readonly<Partial<Record<Verb, Operation>>> = { get, update, patch };
+const READ_AND_WRITE: Partial<Operations> = { get, update, patch };
 
-const SCALE_OPERATIONS: Readonly<Partial<Record<Verb, Operation>>> = {
-  get: getScale,
-  update: updateScale,
-  patch: patchScale,
+const CONNECT: Partial<Operations> = { get: connect, create: connect };
+
+const SUBRESOURCE_OPERATIONS: Readonly<Record<keyof Subresources, Partial<Operations>>> = {
+  approval: READ_AND_WRITE,
+  attach: CONNECT,
+  binding: { create: bind },
+  ephemeralcontainers: READ_AND_WRITE,
+  eviction: { create: evict },
+  exec: CONNECT,
+  finalize: { update },
+  log: { get: readLog },
+  portforward: CONNECT,
+  proxy: { get: proxy, create: proxy, update: proxy, patch: proxy, delete: proxy },
+  resize: READ_AND_WRITE,
+  scale: { get: getScale, update: updateScale, patch: patchScale },
+  status: READ_AND_WRITE,
+  token: { create: createToken },
 };

@@ -1,4 +1,5 @@
 import { shallowCopy } from '../objects/resource-definition.ts';
+import type { ScaleFieldPaths } from '../objects/subresources.ts';
 import { formatLabelSelector } from '../../api/label-selector.ts';
 import type { ManagedFieldsEntry } from '../../api/object.ts';
 import type { Answer, Call } from './call.ts';
@@ -29,7 +30,6 @@ import type { JsonObject } from '../../util/json-value.ts';
 import type {
   ApiObject,
   ResourceDefinition,
-  ScaleFieldPaths,
   StoredObject,
 } from '../objects/resource-definition.ts';
 import { fieldError } from '../../api/field-error.ts';

@@ -3,11 +3,8 @@ import type { JsonObject } from '../../../util/json-value.ts';
 import { objectIn } from '../../../util/json-value.ts';
 import { equalJson } from '../../../api/equal.ts';
 import type { CheckedObject } from '../../objects/checked-object.ts';
-import type {
-  ApiObject,
-  ScaleFieldPaths,
-  StoredObject,
-} from '../../objects/resource-definition.ts';
+import type { ApiObject, StoredObject } from '../../objects/resource-definition.ts';
+import type { ScaleFieldPaths } from '../../objects/subresources.ts';
 
 /** A job without labels has those of its template: the same object, as upstream. */
 export function inheritLabels(workload: ApiObject): void {

@@ -4,10 +4,10 @@ import type { CheckedObject } from '../../objects/checked-object.ts';
 import type {
   ResourceDefinition,
   ResourceHooks,
-  ScaleFieldPaths,
   StoredAs,
   StoredObject,
 } from '../../objects/resource-definition.ts';
+import type { ScaleFieldPaths } from '../../objects/subresources.ts';
 
 /** Returns the warnings of a valid object. `previous` is absent on create. */
 export type KindWarnings = (
