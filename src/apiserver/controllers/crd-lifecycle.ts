@@ -7,7 +7,7 @@ import type { Backend } from '../operations/call.ts';
 import { nameStatus } from '../crd/crd-names.ts';
 import type { Crd } from '../crd/custom-resource.ts';
 import { definitionsOf, schemaOf } from '../crd/custom-resource.ts';
-import { deleteObject } from '../operations/delete.ts';
+import { startDeletion } from '../operations/deletion.ts';
 import { linkedSchema } from '../schema/builtin-schemas.ts';
 import { trackUpdateOfVersion } from '../managedfields/track-update.ts';
 import { removeObject } from '../operations/guaranteed-update.ts';
@@ -203,7 +203,7 @@ export class CrdLifecycle implements WriteObserver {
       const quiet = { written: () => undefined, removed: () => undefined };
       const backend = { ...this.#backend, observer: quiet };
       for (const object of collection.list())
-        deleteObject({ backend, definition }, object, AT_ONCE);
+        startDeletion({ backend, definition }, object, AT_ONCE);
     }
     if (collection.size === 0) this.#release(crd);
   }

@@ -111,3 +111,10 @@ export type Answer =
   | { readonly kind: 'proxied'; readonly response: HttpResponse }
   /** Success without content. */
   | { readonly kind: 'nothing' };
+
+/** The answer of a POST that does not create an object of its own. */
+export const SUCCESS: Answer = {
+  kind: 'json',
+  code: 201,
+  value: { kind: 'Status', apiVersion: 'v1', metadata: {}, status: 'Success', code: 201 },
+};

@@ -4,14 +4,15 @@ import type { PortConnection } from './connection.ts';
 import type { Answer, Call } from './call.ts';
 import { badRequest, forbiddenError } from '../objects/status-error.ts';
 import { authorizeCreate } from '../admission/admit.ts';
+import { isTrue } from '../request/request-info.ts';
 import { containerOf, kubeletOf } from './pod-log.ts';
 import { existing } from './read.ts';
 
 /**
  * Connects to the containers of a Pod: exec, attach and port-forward.
  *
- * @throws {StatusError} 404 if the Pod or its node does not exist, 400 if the Pod has no node or not the container, or the
- *   client does not change the protocol
+ * @throws {StatusError} 404 if the Pod or its node does not exist; 400 if the Pod has no node, does not have the container,
+ *   or the request has no `Upgrade` header
  */
 export function connect(call: Call): Answer {
   const { info, request } = call;
@@ -32,13 +33,13 @@ export function connect(call: Call): Answer {
     const open = () => kubelet.ports?.(namespace, name) ?? NOT_CONNECTED;
     return { kind: 'connection', connection: { kind: 'ports', open, pod: name, uid, ...ports } };
   }
-  const tty = flag(query, 'tty');
+  const tty = isTrue(query.get('tty'));
   const streams = {
     tty,
-    stdin: flag(query, 'stdin'),
-    stdout: flag(query, 'stdout'),
+    stdin: isTrue(query.get('stdin')),
+    stdout: isTrue(query.get('stdout')),
     // A terminal has one output.
-    stderr: flag(query, 'stderr') && !tty,
+    stderr: isTrue(query.get('stderr')) && !tty,
   };
   const command = subresource === 'exec' ? query.getAll('command') : undefined;
   const open = () => {
@@ -60,12 +61,6 @@ const NOT_CONNECTED = {
   status: 500,
   message: 'the kubelet of this node is simulated, and serves only logs',
 } as const;
-
-/** As upstream decodes options: a flag without a value is true. */
-function flag(query: URLSearchParams, name: string): boolean {
-  const value = query.get(name);
-  return value !== null && value !== '0' && value.toLowerCase() !== 'false';
-}
 
 /** Returns the ports of a port-forward over a WebSocket. Error messages are those of kubelets. */
 function portsIn(query: URLSearchParams): Pick<PortConnection, 'numbers' | 'problem'> {
