@@ -1,15 +1,7 @@
-import { parseGroupVersion } from '../../api/resource.ts';
-import { requireParsable } from '../strategy/before-update.ts';
 import { defaultsInSteps } from '../strategy/defaults.ts';
 import type { Answer, Call } from './call.ts';
-import type { UpdatedObject } from './guaranteed-update.ts';
 import { updateObject } from './guaranteed-update.ts';
-import {
-  blankObject,
-  fieldVersions,
-  withTrackedFields,
-  writeContext,
-} from '../managedfields/field-manager.ts';
+import { withTrackedFields } from '../managedfields/field-manager.ts';
 import { goTypeOf } from '../json/go-json.ts';
 import { apiVersionIn } from '../request/negotiation.ts';
 import { pause, runSteps } from '../request/pause.ts';
@@ -23,21 +15,9 @@ import {
   reportStrictErrors,
   requireGoTypes,
 } from '../request/object-decoder.ts';
-import type { ApplyPatchResult } from '../managedfields/apply.ts';
-import { describeConflicts } from '../managedfields/apply.ts';
 import { jsonPatchInSteps, mergePatch, PatchError } from '../patch/json-patch.ts';
-import { describe } from '../managedfields/typed-value.ts';
-import { applyWithLastApplied } from '../managedfields/last-applied.ts';
 import { strategicMergePatch } from '../patch/strategic-merge-patch.ts';
-import { isTrue } from '../request/request-info.ts';
-import {
-  APPLY_PATCH,
-  contentType,
-  isApplyPatch,
-  parseBody,
-  readApplyPatch,
-  readJsonPatch,
-} from '../request/request-body.ts';
+import { APPLY_PATCH, contentType, readJsonPatch } from '../request/request-body.ts';
 import type {
   ApiObject,
   ResourceDefinition,
@@ -45,21 +25,18 @@ import type {
 } from '../objects/resource-definition.ts';
 import { goValue } from '../../util/go-format.ts';
 import type { JsonObject } from '../../util/json-value.ts';
-import { NestingError, objectIn, textIn } from '../../util/json-value.ts';
+import { NestingError } from '../../util/json-value.ts';
 import { withConvertedIntegers } from '../request/converted-integers.ts';
-import { conversionProblem, convertedProblem } from '../request/unmarshal-problem.ts';
+import { conversionProblem } from '../request/unmarshal-problem.ts';
 import { validateValues } from '../schema/validate.ts';
 import { isRecord } from '../../util/values.ts';
 import {
   StatusError,
-  applyConflict,
   badRequest,
-  conflict,
   tooLarge,
   unprocessable,
   unsupportedMediaType,
 } from '../objects/status-error.ts';
-import { createNamed, created } from './create.ts';
 import { requireIdentity, requireName } from './identity.ts';
 import { requireDecodable } from '../strategy/validation.ts';
 
@@ -68,7 +45,6 @@ const MERGE_PATCH = 'application/merge-patch+json';
 export const STRATEGIC_PATCH = 'application/strategic-merge-patch+json';
 
 export async function patch(call: Call): Promise<Answer> {
-  if (isApplyPatch(contentType(call.request))) return apply(call);
   const { definition, request } = call;
   const keepsTexts = !definition.custom && contentType(request) !== STRATEGIC_PATCH;
   const sent = readJsonPatch(request, keepsTexts);
@@ -83,7 +59,7 @@ export async function patch(call: Call): Promise<Answer> {
 }
 
 /** Strategic merge patches and applies are converted from maps to the Go type of a built-in kind. */
-function withIntegersOf(
+export function withIntegersOf(
   { custom, schema = {} }: ResourceDefinition,
   object: JsonObject,
 ): JsonObject {
@@ -181,130 +157,7 @@ export function patchedBody(call: Call, sent: unknown, live: StoredObject): Prom
   });
 }
 
-/** Server-side apply. Creates the object if it does not exist. */
-async function apply(call: Call): Promise<Answer> {
-  const { definition, info } = call;
-  parseBody(call.request, definition);
-  await pause(call);
-  const sent = readApplyPatch(call.request);
-  const create = async () => {
-    const { object, ...applied } = await appliedUpdate(call, sent, undefined);
-    requireParsable(object.metadata.resourceVersion);
-    return created(await createNamed(call, object, applied));
-  };
-  const creates = info.subresource === undefined || definition.createOnUpdate;
-  const update = async (live: StoredObject) => {
-    const { object, ...applied } = await appliedUpdate(call, sent, live);
-    return { ...applied, object: await defaultsInSteps(call, object, live, 'keepNulls') };
-  };
-  return updateObject(call, update, creates ? create : undefined);
-}
-
-/** Returns the object after an apply, with its managed fields and without defaults. */
-async function appliedUpdate(
-  call: Call,
-  sent: unknown,
-  live: StoredObject | undefined,
-): Promise<UpdatedObject> {
-  const { definition, info } = call;
-  const applied = appliedFields(sent, definition);
-  await pause(call, live);
-  const result = await patching(() =>
-    applyWithLastApplied({
-      ...writeContext(call),
-      versions: fieldVersions(call),
-      live,
-      checksLive: definition.custom,
-      blank: blankObject(call),
-      applied,
-      force: isTrue(info.query.get('force')),
-      pause: () => pause(call, live),
-    }),
-  );
-  const merged = appliedObject(result);
-  await pause(call, live);
-  const object = await decodeApplied(call, applied, merged, live);
-  const { uid } = object.metadata;
-  if (!live && uid) {
-    throw conflict(
-      definition,
-      info.name ?? '',
-      `uid mismatch: the provided object specified uid ${uid}, and no existing object was found`,
-    );
-  }
-  requireIdentity(call, object);
-  return { object, writesEqual: isEncodedApart(call, merged) };
-}
-
-async function decodeApplied(
-  call: Call,
-  applied: JsonObject,
-  merged: JsonObject,
-  live: StoredObject | undefined,
-): Promise<ApiObject> {
-  reportStrictErrors(call, duplicatesOf(call), [], (message) =>
-    badRequest(
-      `error ${message.replace('strict decoding error', 'strict decoding patch: error converting YAML to JSON')}`,
-    ),
-  );
-  await pause(call, live);
-  const toError = (why: string) => notConverted(applied, why);
-  const converted = withIntegersOf(call.definition, asDecoded(call, merged));
-  const { object, strictErrors } = decodePatched(call, converted, toError);
-  reportStrictErrors(call, [], strictErrors, (message) =>
-    unprocessablePatch(call.definition, applied, message),
-  );
-  await pause(call, live);
-  requireDecodable(call, object, toError);
-  return object;
-}
-
-/**
- * As upstream, an apply stores a custom resource with empty labels, finalizers and the like, but reads it without
- * them. It therefore never equals the stored object, and each apply is a write.
- */
-function isEncodedApart({ definition }: Call, { metadata }: JsonObject): boolean {
-  if (!definition.custom || !isRecord(metadata)) return false;
-  return SOMETIMES_EMPTY.some((name) => {
-    const value = metadata[name];
-    return (
-      value === '' ||
-      (typeof value === 'object' && value !== null && Object.keys(value).length === 0)
-    );
-  });
-}
-
-const SOMETIMES_EMPTY = [
-  'annotations',
-  'finalizers',
-  'generateName',
-  'labels',
-  'ownerReferences',
-] as const;
-
-/** As upstream, the time of creation of an applied custom resource is not decoded. The server sets it. */
-function asDecoded({ definition }: Call, next: JsonObject): JsonObject {
-  if (!definition.custom) return next;
-  const { creationTimestamp: _, ...metadata } = objectIn(next, 'metadata') ?? {};
-  return { ...next, metadata };
-}
-
-/** Returns the 500 for an applied object with values that Go does not decode. */
-function notConverted(applied: JsonObject, why: string): Error {
-  const at = describe(applied);
-  return StatusError.failure({
-    code: 500,
-    message: `failed to convert new object (${at}) to proper version: unable to convert unstructured object to ${at.slice(at.indexOf('; ') + 2)}: ${convertedProblem(why)}`,
-  });
-}
-
-/** @throws {StatusError} 409 with the conflicts */
-export function appliedObject(result: ApplyPatchResult): JsonObject {
-  if (result.kind === 'applied') return result.object;
-  const { message, causes } = describeConflicts(result.conflicts);
-  throw applyConflict(message, causes);
-}
-
+/** Returns the object that the result of a patch describes, and its unknown fields. */
 export function decodePatched(
   { definition, request }: Call,
   patched: unknown,
@@ -319,33 +172,8 @@ export function decodePatched(
   return { object, strictErrors };
 }
 
-/** @throws {StatusError} 400 if an applied body is no object, or has another kind or version */
-export function appliedFields(
-  sent: unknown,
-  definition: ResourceDefinition,
-): Record<string, unknown> {
-  const applied = patchObject(
-    sent ?? {},
-    'error decoding patch: error unmarshaling JSON: while decoding JSON',
-  );
-  requireSameKind(applied, definition);
-  return applied;
-}
-
-function requireSameKind(applied: Record<string, unknown>, definition: ResourceDefinition): void {
-  const apiVersion = textIn(applied, 'apiVersion');
-  const kind = textIn(applied, 'kind');
-  if (apiVersion === apiVersionIn(definition) && kind === definition.kind) return;
-  const parsed = parseGroupVersion(apiVersion);
-  throw badRequest(
-    parsed
-      ? `invalid object type: ${parsed.group}/${parsed.version}, Kind=${kind}`
-      : // As upstream, which reads neither of them then.
-        'invalid object type: /, Kind=',
-  );
-}
-
-function patchObject(value: unknown, trying: string): Record<string, unknown> {
+/** @throws {StatusError} 400 if a patch is no object */
+export function patchObject(value: unknown, trying: string): Record<string, unknown> {
   if (isRecord(value)) return value;
   throw badRequest(
     `${trying}: json: cannot unmarshal ${goTypeOf(value)} into Go value of type map[string]interface {}`,

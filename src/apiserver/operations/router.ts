@@ -4,6 +4,7 @@ import type { User } from '../../api/user.ts';
 import type { Answer, Backend, Call } from './call.ts';
 import type { Encoding } from '../request/negotiation.ts';
 import { OBJECT_TYPES, negotiate, represent, requireMediaType } from '../request/negotiation.ts';
+import { serverSideApply } from './apply.ts';
 import { connect } from './connect.ts';
 import { create } from './create.ts';
 import { remove, removeCollection } from './delete.ts';
@@ -17,7 +18,7 @@ import { createToken } from './service-account-token.ts';
 import { proxy } from './proxy.ts';
 import { getScale, patchScale, updateScale } from './scale.ts';
 import { update } from './update.ts';
-import { contentType } from '../request/request-body.ts';
+import { contentType, isApplyPatch } from '../request/request-body.ts';
 import type { RequestInfo, Verb } from '../request/request-info.ts';
 import type { ResourceDefinition } from '../objects/resource-definition.ts';
 import type { Subresources } from '../objects/subresources.ts';
@@ -149,6 +150,10 @@ function operationOf(
   return OPERATIONS[verb];
 }
 
+function patchOrApply(call: Call): Promise<Answer> {
+  return isApplyPatch(contentType(call.request)) ? serverSideApply(call) : patch(call);
+}
+
 type Operations = Readonly<Record<Exclude<Verb, 'proxy'>, Operation>>;
 
 const OPERATIONS: Operations = {
@@ -157,12 +162,12 @@ const OPERATIONS: Operations = {
   watch,
   create,
   update,
-  patch,
+  patch: patchOrApply,
   delete: remove,
   deletecollection: removeCollection,
 };
 
-const READ_AND_WRITE: Partial<Operations> = { get, update, patch };
+const READ_AND_WRITE: Partial<Operations> = { get, update, patch: patchOrApply };
 
 const CONNECT: Partial<Operations> = { get: connect, create: connect };
 

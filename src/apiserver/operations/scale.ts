@@ -42,10 +42,9 @@ import {
   methodNotAllowed,
 } from '../objects/status-error.ts';
 import { SCALE } from '../builtin/autoscaling/scale.ts';
+import { appliedFields, appliedObject } from './apply.ts';
 import {
   STRATEGIC_PATCH,
-  appliedFields,
-  appliedObject,
   decodePatched,
   patchedBody,
   patching,
