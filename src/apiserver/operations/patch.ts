@@ -5,16 +5,10 @@ import { withTrackedFields } from '../managedfields/field-manager.ts';
 import { goTypeOf } from '../json/go-json.ts';
 import { apiVersionIn } from '../request/negotiation.ts';
 import { pause, runSteps } from '../request/pause.ts';
-import {
-  decodeObject,
-  duplicatesOf,
-  goKindOf,
-  invalidPatch,
-  isOfAnotherType,
-  unprocessablePatch,
-  reportStrictErrors,
-  requireGoTypes,
-} from '../request/object-decoder.ts';
+import { decodeObject } from '../request/object-decoder.ts';
+import { duplicatesOf, reportStrictErrors } from '../request/strict-errors.ts';
+import { goKindOf, isOfAnotherType, requireGoTypes } from '../request/go-types.ts';
+import { invalidPatch, unprocessablePatch } from '../request/decoding-errors.ts';
 import { jsonPatchInSteps, mergePatch, PatchError } from '../patch/json-patch.ts';
 import { strategicMergePatch } from '../patch/strategic-merge-patch.ts';
 import { APPLY_PATCH, contentType, readJsonPatch } from '../request/request-body.ts';

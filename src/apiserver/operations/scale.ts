@@ -5,13 +5,10 @@ import type { ManagedFieldsEntry } from '../../api/object.ts';
 import type { Answer, Call } from './call.ts';
 import { fieldPath, valueAtPath, withValueAt } from '../objects/field-path.ts';
 import { apiVersionIn, toRequestedVersion } from '../request/negotiation.ts';
-import {
-  decodeAs,
-  duplicatesOf,
-  unprocessablePatch,
-  reportStrictErrors,
-  requireGoTypes,
-} from '../request/object-decoder.ts';
+import { decodeAs } from '../request/object-decoder.ts';
+import { duplicatesOf, reportStrictErrors } from '../request/strict-errors.ts';
+import { unprocessablePatch } from '../request/decoding-errors.ts';
+import { requireGoTypes } from '../request/go-types.ts';
 import {
   contentType,
   isApplyPatch,

@@ -2,7 +2,7 @@ import type { FieldError } from '../../api/field-error.ts';
 import { fieldError, MAX_FIELD_ERRORS } from '../../api/field-error.ts';
 import type { ObjectMeta } from '../../api/object.ts';
 import { isRecord } from '../../util/values.ts';
-import { metadataProblem } from './object-decoder.ts';
+import { metadataProblem } from './go-types.ts';
 import { validateMetadata } from '../objects/object-metadata.ts';
 import { nameProblems } from '../../api/object-names.ts';
 import type { JsonSchema } from '../../api/json-schema.ts';

@@ -12,36 +12,19 @@ import type {
   StoredObject,
 } from '../objects/resource-definition.ts';
 import { shallowCopy } from '../objects/resource-definition.ts';
-import {
-  duplicateFields,
-  parseBody,
-  readObject,
-  strictDuplicates,
-  unrecognized,
-} from './request-body.ts';
-import type { FieldError } from '../../api/field-error.ts';
-import { fieldError } from '../../api/field-error.ts';
-import { goJson, withSortedKeys } from '../../util/go-format.ts';
+import { parseBody, readObject, unrecognized } from './request-body.ts';
+import { goJson } from '../../util/go-format.ts';
 import { goQuote } from '../../util/go-quote.ts';
-import type { MessageType } from '../protobuf/decode-message.ts';
-import { messageTypeOf } from '../protobuf/decode-message.ts';
 import { messageOfKind } from '../protobuf/protobuf-body.ts';
 import { withoutZeroValues } from '../protobuf/zero-values.ts';
 import { compareText, isRecord } from '../../util/values.ts';
 import type { JsonObject } from '../../util/json-value.ts';
 import { MAX_REPORTED, pruneCopy, prunedValue } from '../schema/pruning.ts';
-import type { GoKind } from './unmarshal-problem.ts';
-import { endsDecoding, isOutOfRange, unmarshalProblem } from './unmarshal-problem.ts';
-import { validateValues } from '../schema/validate.ts';
-import { badRequest, invalidError } from '../objects/status-error.ts';
-
-export type FieldValidation = 'Ignore' | 'Warn' | 'Strict';
-
-/** Returns the `fieldValidation` of the query, which is already validated. */
-function fieldValidationOf({ info }: ReceivedRequest): FieldValidation {
-  const value = info.query.get('fieldValidation');
-  return value === 'Ignore' || value === 'Strict' ? value : 'Warn';
-}
+import { badRequest } from '../objects/status-error.ts';
+import { messageTypeOf } from '../protobuf/decode-message.ts';
+import { cannotBeHandled, unprocessablePatch } from './decoding-errors.ts';
+import { decodingProblem, metadataProblem, notMetadata, requireGoTypes } from './go-types.ts';
+import { duplicatesOf, fieldValidationOf, reportStrictErrors } from './strict-errors.ts';
 
 /**
  * Decodes the body of a request to an object of the kind in its path.
@@ -169,142 +152,6 @@ export function goObject(decoded: ApiObject, definition: ResourceDefinition): Ap
   return { kind, apiVersion, metadata, ...withoutZeroValues(object, message) };
 }
 
-/** Returns the duplicate fields in the body, and those of `unknown` in JSON, unless the client ignores them. */
-export function duplicatesOf(
-  call: ReceivedRequest,
-  unknown?: readonly string[],
-  decoded?: object,
-): readonly string[] {
-  return fieldValidationOf(call) === 'Ignore'
-    ? []
-    : duplicateFields(call.request, unknown, decoded);
-}
-
-/**
- * Handles duplicate and unknown fields by the requested `fieldValidation`.
- *
- * @throws {StatusError} the result of `toError` for Strict
- */
-export function reportStrictErrors(
-  call: ReceivedRequest,
-  duplicates: readonly string[],
-  strictErrors: readonly string[],
-  toError: (message: string) => Error,
-): void {
-  if (duplicates.length + strictErrors.length === 0) return;
-  switch (fieldValidationOf(call)) {
-    case 'Ignore':
-      return;
-    case 'Warn':
-      for (const strictError of [...duplicates, ...strictErrors]) call.warnings.push(strictError);
-      return;
-    case 'Strict': {
-      const problems = [...strictDuplicates(call.request, duplicates), ...strictErrors];
-      throw toError(`strict decoding error: ${problems.join(', ')}`);
-    }
-  }
-}
-
-/** Whether Go does not decode a value. It decodes null, and an empty text to no bytes. */
-export function isOfAnotherType({ reason, badValue, detail }: FieldError): boolean {
-  if (isOutOfRange({ detail })) return true;
-  return (
-    reason === 'FieldValueTypeInvalid' &&
-    badValue !== 'null' &&
-    !(badValue === '' && detail.includes('must be of type byte'))
-  );
-}
-
-/**
- * Built-in kinds are Go types, which do not decode values of other types.
- *
- * @throws {StatusError} 400, or 422 of a patch
- */
-export function requireGoTypes(
-  { definition, info, warnings }: Pick<ReceivedRequest, 'definition' | 'info' | 'warnings'>,
-  object: StoredObject,
-  toError: (why: string) => Error = (why) =>
-    info.verb === 'patch'
-      ? unprocessablePatch(definition, object, why)
-      : cannotBeHandled(definition, why),
-): void {
-  let wrong = firstMismatch(validateValues(object, definition.schema ?? {}));
-  if (!wrong) return;
-  // A patch encodes what it has changed with sorted keys.
-  if (info.verb === 'patch') {
-    wrong = firstMismatch(validateValues(withSortedKeys(object), definition.schema ?? {})) ?? wrong;
-  }
-  // As upstream, an object that cannot be decoded has no unknown fields. The first warning is about the kind.
-  warnings.length = definition.deprecationWarning === undefined ? 0 : 1;
-  throw toError(unmarshalProblem(wrong, object, goKindOf(definition)));
-}
-
-/** As upstream, the decoder stops at a value of a type that decodes itself, and continues after other values. */
-function firstMismatch(errors: readonly FieldError[]): FieldError | undefined {
-  const end = errors.find((error, index) => endsDecoding(error, errors[index - 1]));
-  return end ?? errors.find(isOfAnotherType);
-}
-
-/** Returns why Go does not decode an object: the first value of another type. */
-function decodingProblem(
-  body: Readonly<Record<string, unknown>>,
-  definition: ResourceDefinition,
-  from: 'body' | 'patch',
-): string | undefined {
-  const json = from === 'patch' ? withSortedKeys(body) : body;
-  const wrong = firstMismatch(validateValues(json, definition.schema ?? {}));
-  return wrong && unmarshalProblem(wrong, body, goKindOf(definition));
-}
-
-export function goKindOf(definition: ResourceDefinition): GoKind {
-  const { kind, schema = {} } = definition;
-  return { kind, schema, message: messageOfKind(definition) };
-}
-
-/** Returns the 400 for a body that is no object of a kind, with the kind and version that it has. */
-export function cannotBeHandled(
-  definition: ResourceDefinition,
-  why: string,
-  sent: Readonly<Record<string, unknown>> = {},
-): Error {
-  const { kind } = definition;
-  const apiVersion =
-    sent['apiVersion'] === null ? '' : textOrJson(sent['apiVersion'] || apiVersionIn(definition));
-  const version = goQuote(apiVersion.split('/').at(-1) ?? '');
-  const sentKind = textOrJson(sent['kind'] || kind);
-  return badRequest(`${sentKind} in version ${version} cannot be handled as a ${kind}: ${why}`);
-}
-
-/** Returns the 422 for a patch whose result is not an object of its kind. */
-export function unprocessablePatch(
-  { custom }: Pick<ResourceDefinition, 'custom'>,
-  patched: unknown,
-  why: string,
-): Error {
-  return invalidPatch(custom ? goJson(patched) : patchedText(patched), why);
-}
-
-export function invalidPatch(shown: string, why: string): Error {
-  return invalidError({ group: '', kind: '' }, '', [fieldError.invalid('patch', shown, why)]);
-}
-
-/** Encodes the result of a patch of a built-in kind: sorted, but metadata has the order of Go's struct. */
-function patchedText(patched: unknown): string {
-  if (!isRecord(patched) || !isRecord(patched['metadata'])) return goJson(patched);
-  const { metadata } = patched;
-  const ordered = [...objectMeta().fields.values()]
-    .map(({ name = '' }) => name)
-    .filter((name) => metadata[name] !== undefined)
-    .map((name) => `${JSON.stringify(name)}:${goJson(metadata[name])}`);
-  const members = Object.keys(patched)
-    .sort()
-    .map((name) => {
-      const text = name === 'metadata' ? `{${ordered.join(',')}}` : goJson(patched[name]);
-      return `${JSON.stringify(name)}:${text}`;
-    });
-  return `{${members.join(',')}}`;
-}
-
 /** Checks the types of kind and apiVersion, which Go decodes before the others. */
 function requireTexts(
   body: Record<string, unknown>,
@@ -381,7 +228,7 @@ function prunedBody(
     metadata: objectMetaSchema(),
     decoded: (metadata) =>
       metadataProblem(metadata) === undefined
-        ? withoutZeroValues(metadata, objectMeta())
+        ? withoutZeroValues(metadata, messageTypeOf('meta.v1.ObjectMeta'))
         : metadata,
   });
 }
@@ -426,7 +273,10 @@ function decodeMetadata(
   if (problem !== undefined) throw toError(problem);
   const known = prunedValue(sent, goMetadataSchema(), 'metadata');
   for (const path of known.dropped) dropped.push(path);
-  const metadata = withoutZeroValues(known.value as JsonObject, objectMeta());
+  const metadata = withoutZeroValues(
+    known.value as JsonObject,
+    messageTypeOf('meta.v1.ObjectMeta'),
+  );
   // Upstream reads the times of a custom resource when it needs them.
   if (custom && metadata['deletionTimestamp'] === null) delete metadata['deletionTimestamp'];
   // As upstream, an empty list of a built-in kind resets the managers, as a list with an empty entry does.
@@ -434,22 +284,4 @@ function decodeMetadata(
   const resets = !custom && Array.isArray(managedFields) && managedFields.length === 0;
   const decoded = { name: '', ...metadata, ...(resets && { managedFields: [{}] }) };
   return decoded as Partial<ObjectMeta> as ObjectMeta;
-}
-
-/** Returns why Go does not decode metadata, undefined if it does. */
-export function metadataProblem(value: unknown): string | undefined {
-  if (!isRecord(value)) return notMetadata(value);
-  const schema = goMetadataSchema();
-  const wrong = firstMismatch(validateValues(value, schema));
-  return (
-    wrong && unmarshalProblem(wrong, value, { kind: 'ObjectMeta', schema, message: objectMeta() })
-  );
-}
-
-function notMetadata(value: unknown): string {
-  return `json: cannot unmarshal ${goTypeOf(value)} into Go value of type v1.ObjectMeta`;
-}
-
-function objectMeta(): MessageType {
-  return messageTypeOf('meta.v1.ObjectMeta');
 }
