@@ -9,13 +9,14 @@ import type { SharedInformer } from '../../cache/shared-informer.ts';
 import { deleteOwnedObject } from '../../manager/owned-object.ts';
 import type { OwnedObjectContext } from '../../manager/owned-object.ts';
 import { claim } from '../support/claim.ts';
-import { canonical, templateHash } from './deployment.ts';
+import { withSortedKeys } from '../../util/go-format.ts';
+import type { PodTemplateSpec } from './template-hash.ts';
+import { templateHash } from './template-hash.ts';
 import { byAge } from '../support/pod-control.ts';
 import { forEachObject } from '../../manager/rejections.ts';
 
 type Revision = DeepReadonly<ControllerRevision>;
 type Owner = DeepReadonly<StatefulSet> | DeepReadonly<DaemonSet>;
-export type PodTemplateSpec = NonNullable<DeepReadonly<StatefulSet>['spec']>['template'];
 
 /** Label of Pods that names their revision. */
 export const REVISION_LABEL = 'controller-revision-hash';
@@ -51,9 +52,9 @@ export async function recordRevision(
   const claimed = await claim(context, { owner, ownerResource, owned: revisions });
   const all = claimed.toSorted((a, b) => a.revision - b.revision || byAge(a, b));
   // kubectl compares its text with that of Go.
-  const data: Record<string, unknown> = JSON.parse(
-    canonical({ spec: { template: { ...owner.spec?.template, $patch: 'replace' } } }),
-  );
+  const data = withSortedKeys({
+    spec: { template: { ...owner.spec?.template, $patch: 'replace' } },
+  }) as Record<string, unknown>;
   let collisions = owner.status?.collisionCount ?? 0;
   const current = revisionName(owner, collisions);
   // Admission may have changed the data.

@@ -16,9 +16,10 @@ import { FIELD_MANAGER } from '../support/field-manager.ts';
 import type { ClusterDeps } from '../support/resource-monitors.ts';
 import { deploymentStatus, progressDeadlineMs } from './deployment-status.ts';
 import { amountOf, nextStep } from './rolling-update.ts';
+import type { PodTemplateSpec } from './template-hash.ts';
+import { templateHash } from './template-hash.ts';
 import { equalJson } from '../../api/equal.ts';
-import { isRecord, messageOf } from '../../util/values.ts';
-import { sha256 } from '../../util/sha256.ts';
+import { messageOf } from '../../util/values.ts';
 import { claim, claimable, mapToClaimants } from '../support/claim.ts';
 import { forEachObject } from '../../manager/rejections.ts';
 
@@ -171,15 +172,11 @@ class Rollout {
     const latest = this.owned.map(revisionOf).reduce((a, b) => (a > b ? a : b), 0n);
     if (this.current) {
       const used = revisionOf(this.current);
-      const { [REVISION_HISTORY]: history = '' } = this.current.metadata.annotations ?? {};
-      const revisions = [...history.split(','), `${used}`].filter(Boolean);
-      let left = MAX_HISTORY + 1;
-      const dropped = revisions.findLastIndex(({ length }) => (left -= length + 1) < 0);
+      const isReused = used < latest;
       await this.#scale(this.current, replicas, {
         ...inheritedAnnotations(this.#deployment),
-        ...(used < latest && { [REVISION]: `${latest + 1n}` }),
-        ...(used > 0n &&
-          used < latest && { [REVISION_HISTORY]: revisions.slice(dropped + 1).join(',') }),
+        ...(isReused && { [REVISION]: `${latest + 1n}` }),
+        ...(isReused && used > 0n && { [REVISION_HISTORY]: revisionHistory(this.current, used) }),
       });
       return;
     }
@@ -336,6 +333,16 @@ export function revisionOf(set: DeepReadonly<ReplicaSet>): bigint {
   return /^\d+$/.test(revision) ? BigInt(revision) : 0n;
 }
 
+/** Returns the earlier revisions of a ReplicaSet with `used`, without the oldest ones if the text would be too long. */
+function revisionHistory({ metadata }: DeepReadonly<ReplicaSet>, used: bigint): string {
+  const { [REVISION_HISTORY]: history = '' } = metadata.annotations ?? {};
+  const revisions = [...history.split(','), `${used}`].filter(Boolean);
+  let { length } = revisions.join();
+  let dropped = 0;
+  while (length > MAX_HISTORY) length -= (revisions[dropped++]?.length ?? 0) + 1;
+  return revisions.slice(dropped).join();
+}
+
 /** Compares ReplicaSets by revision, oldest first. */
 function byRevision(a: DeepReadonly<ReplicaSet>, b: DeepReadonly<ReplicaSet>): number {
   const [one, other] = [revisionOf(a), revisionOf(b)];
@@ -345,36 +352,16 @@ function byRevision(a: DeepReadonly<ReplicaSet>, b: DeepReadonly<ReplicaSet>): n
 /** Label that distinguishes the Pods of a Deployment's ReplicaSets. */
 const HASH_LABEL = 'pod-template-hash';
 
-type Template = NonNullable<DeepReadonly<Deployment>['spec']>['template'];
-
-/** Returns the hash of a template. `collisionCount` changes the hash after a collision. */
-export function templateHash(template: Template, collisionCount: number): string {
-  const text = `${canonical(template)}${collisionCount || ''}`;
-  const digest = sha256(text);
-  // Without vowels and similar digits, so that the hash contains no words.
-  const letters = 'bcdfghjklmnpqrstvwxz2456789';
-  return Array.from(digest.subarray(0, 10), (byte) => letters[byte % letters.length]).join('');
-}
-
 /** Returns whether the ReplicaSet has this template. */
-function isOfTemplate(set: DeepReadonly<ReplicaSet>, template: Template): boolean {
+function isOfTemplate(set: DeepReadonly<ReplicaSet>, template: PodTemplateSpec): boolean {
   const own = set.spec?.template;
   const { [HASH_LABEL]: _, ...labels } = own?.metadata?.labels ?? {};
   return equalJson({ ...own, metadata: { ...own?.metadata, labels } }, withLabels(template));
 }
 
-function withLabels(template: Template): object {
+function withLabels(template: PodTemplateSpec): object {
   return {
     ...template,
     metadata: { ...template.metadata, labels: template.metadata?.labels ?? {} },
   };
-}
-
-/** Returns JSON with sorted members, as Go encodes maps. */
-export function canonical(value: unknown): string {
-  return JSON.stringify(value, (_, member: unknown) =>
-    isRecord(member)
-      ? Object.fromEntries(Object.entries(member).toSorted(([a], [b]) => (a < b ? -1 : 1)))
-      : member,
-  );
 }

@@ -1,7 +1,7 @@
 import type { Pod, StatefulSet } from '../../api/builtin.ts';
 import type { DeepReadonly, Draft } from '../../api/object.ts';
 import { REVISION_LABEL } from './controller-revisions.ts';
-import type { PodTemplateSpec } from './controller-revisions.ts';
+import type { PodTemplateSpec } from './template-hash.ts';
 import { buildTemplatePod } from '../support/pod-control.ts';
 
 const POD_NAME = 'statefulset.kubernetes.io/pod-name';
