@@ -209,5 +209,5 @@ export function requireMutated(attributes: Attributes, failures: readonly Policy
   });
   const { status } = forbiddenError(attributes.definition, shownName(attributes), '', causes);
   const { reason = 'Forbidden' } = first;
-  throw StatusError.of({ ...status, message: causes[0]?.message ?? '', reason });
+  throw new StatusError({ ...status, message: causes[0]?.message ?? '', reason });
 }

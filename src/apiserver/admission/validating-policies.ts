@@ -187,7 +187,7 @@ function refusal(
   const { status } = forbiddenError(attributes.definition, shownName(attributes), why, [
     { message: why },
   ]);
-  return StatusError.of({
+  return new StatusError({
     ...status,
     reason: reason || 'Invalid',
     code: CODES.get(reason ?? '') ?? 422,

@@ -25,6 +25,15 @@ export interface Invocation {
   readonly match: Match;
 }
 
+/** Returns the webhooks of a configuration with ids that are unique within all configurations. */
+export function webhooksOf(configuration: StoredObject): (readonly [id: string, JsonObject])[] {
+  const { name } = configuration.metadata;
+  return objectsIn(configuration, 'webhooks').map((webhook) => [
+    `${name}/${textIn(webhook, 'name')}`,
+    webhook,
+  ]);
+}
+
 export interface WebhookDeps {
   readonly client: WebhookCaller;
   readonly converter: CrdConverter;
@@ -48,7 +57,7 @@ export async function callValidating(
   invocations: readonly Invocation[],
 ): Promise<void> {
   const calls = invocations.map(async (invocation) => {
-    await outcomeOf(deps, attributes, invocation, 'validating');
+    await allowedResponse(deps, attributes, invocation, 'validating');
   });
   const results = await Promise.allSettled(calls);
   for (const result of results) if (result.status === 'rejected') throw result.reason;
@@ -65,7 +74,7 @@ export async function callMutating(
   attributes: Attributes,
   invocation: Invocation,
 ): Promise<StoredObject | undefined> {
-  const response = await outcomeOf(deps, attributes, invocation, 'mutating');
+  const response = await allowedResponse(deps, attributes, invocation, 'mutating');
   const { object } = attributes;
   const encoded = textIn(response, 'patch');
   if (!response || encoded === '') return object;
@@ -73,7 +82,7 @@ export async function callMutating(
   const name = goQuote(textIn(webhook, 'name'));
   const operations = operationsOf(encoded);
   if (!Array.isArray(operations)) {
-    return ignoreOrFail(webhook, 'received undecodable patch in webhook response', object);
+    return applyFailurePolicy(webhook, 'received undecodable patch in webhook response', object);
   }
   if (operations.length === 0) return object;
   if (!object) {
@@ -106,7 +115,7 @@ function operationsOf(encoded: string): unknown {
 }
 
 /** Returns the response of a webhook that allows the write, or undefined if its failure is ignored. */
-async function outcomeOf(
+async function allowedResponse(
   deps: WebhookDeps,
   attributes: Attributes,
   invocation: Invocation,
@@ -119,10 +128,10 @@ async function outcomeOf(
   }
   let response: JsonObject;
   try {
-    response = await responseOf(deps, attributes, invocation, type);
+    response = await callWebhook(deps, attributes, invocation, type);
   } catch (error) {
     if (!(error instanceof CallFailure)) throw error;
-    return ignoreOrFail(webhook, error.message, undefined);
+    return applyFailurePolicy(webhook, error.message, undefined);
   }
   for (const warning of listIn(response, 'warnings')) {
     if (typeof warning === 'string') attributes.warnings.push(warning);
@@ -131,13 +140,18 @@ async function outcomeOf(
   throw rejection(name, objectIn(response, 'status') ?? {});
 }
 
-/** @throws {StatusError} 500 if the policy of the webhook is `Fail` */
-function ignoreOrFail<T>(webhook: JsonObject, why: string, ignored: T): T {
+/**
+ * Returns `ignored` if the webhook ignores failures.
+ *
+ * @throws {StatusError} 500 otherwise
+ */
+function applyFailurePolicy<T>(webhook: JsonObject, why: string, ignored: T): T {
   if (textIn(webhook, 'failurePolicy') === 'Ignore') return ignored;
   throw internalError(`failed calling webhook ${goQuote(textIn(webhook, 'name'))}: ${why}`);
 }
 
-async function responseOf(
+/** Calls a webhook. Rejects with a `CallFailure` if it has no valid response. */
+async function callWebhook(
   { client, uid }: WebhookDeps,
   attributes: Attributes,
   { webhook, match }: Invocation,
@@ -146,7 +160,7 @@ async function responseOf(
   const version = listIn(webhook, 'admissionReviewVersions').find(
     (each) => each === 'v1' || each === 'v1beta1',
   );
-  const request = requestOf(uid(), attributes, match);
+  const request = reviewRequest(uid(), attributes, match);
   const apiVersion = `admission.k8s.io/${version}`;
   let review: JsonObject;
   try {
@@ -162,14 +176,14 @@ async function responseOf(
     throw new CallFailure(`failed to call webhook: ${error.message}`);
   }
   const response = objectIn(review, 'response');
-  const problem = problemOf(review, response, request, apiVersion, type);
+  const problem = responseProblem(review, response, request, apiVersion, type);
   if (problem !== undefined || !response) {
     throw new CallFailure(`received invalid webhook response: ${problem}`);
   }
   return response;
 }
 
-function requestOf(uid: string, attributes: Attributes, match: Match): WebhookRequest {
+function reviewRequest(uid: string, attributes: Attributes, match: Match): WebhookRequest {
   const { definition, object, oldObject } = attributes;
   const converted = (each: StoredObject | undefined) =>
     each ? convertedTo(each, definition, match) : null;
@@ -182,7 +196,7 @@ function requestOf(uid: string, attributes: Attributes, match: Match): WebhookRe
 }
 
 /** Returns what is wrong with a response, with upstream's text. */
-function problemOf(
+function responseProblem(
   review: JsonObject,
   response: JsonObject | undefined,
   { uid }: WebhookRequest,
@@ -190,10 +204,8 @@ function problemOf(
   type: 'mutating' | 'validating',
 ): string | undefined {
   if (!response) return 'webhook response was absent';
-  const [hasPatch, hasType] = [
-    textIn(response, 'patch') !== '',
-    textIn(response, 'patchType') !== '',
-  ];
+  const hasPatch = textIn(response, 'patch') !== '';
+  const hasType = textIn(response, 'patchType') !== '';
   // As upstream, responses of the beta version are not verified.
   if (apiVersion !== 'admission.k8s.io/v1') return undefined;
   if (response['uid'] !== uid) {
@@ -218,7 +230,8 @@ function groupVersion(apiVersion: string): string {
 
 /** Returns the rejection with the Status of the webhook. */
 function rejection(name: string, result: JsonObject): StatusError {
-  const [message, reason] = [textIn(result, 'message'), textIn(result, 'reason')];
+  const message = textIn(result, 'message');
+  const reason = textIn(result, 'reason');
   const deniedBy = `admission webhook ${goQuote(name)} denied the request`;
   const code = Math.max(400, numberIn(result, 'code') ?? 0);
   const details = objectIn(result, 'details');
@@ -229,13 +242,4 @@ function rejection(name: string, result: JsonObject): StatusError {
     ...(reason && { reason }),
     ...(details && { details }),
   });
-}
-
-/** Returns the webhooks of a configuration with ids that are unique within all configurations. */
-export function webhooksOf(configuration: StoredObject): (readonly [id: string, JsonObject])[] {
-  const { name } = configuration.metadata;
-  return objectsIn(configuration, 'webhooks').map((webhook) => [
-    `${name}/${textIn(webhook, 'name')}`,
-    webhook,
-  ]);
 }

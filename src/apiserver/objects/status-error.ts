@@ -31,10 +31,6 @@ export class StatusError extends Error {
     this.status = status;
   }
 
-  static of(status: Status): StatusError {
-    return new StatusError(status);
-  }
-
   static failure({ code, message, reason, details }: Failure): StatusError {
     return new StatusError({
       kind: 'Status',
@@ -159,8 +155,9 @@ export function wrongMetadataForm(
   if (custom && !isList)
     return StatusError.failure({ code: 500, message: 'content is not a list' });
   const shown = custom ? 'unstructured.UnstructuredList' : type;
-  const [form, is] = isList ? ['', 'is a list'] : ['List', 'is not a list'];
-  const message = `you requested PartialObjectMetadata${form}, but the requested object ${is} (*${shown})`;
+  const message = isList
+    ? `you requested PartialObjectMetadata, but the requested object is a list (*${shown})`
+    : `you requested PartialObjectMetadataList, but the requested object is not a list (*${shown})`;
   return failure(406, message);
 }
 
@@ -206,6 +203,15 @@ export function expired(message: string): StatusError {
   return failure(410, message);
 }
 
+/** The server has not reached the resourceVersion that the client has already seen. */
+export function tooLargeResourceVersion(asked: number, current: number): StatusError {
+  const reason = 'Too large resource version';
+  return failure(504, `Timeout: ${reason}: ${asked}, current: ${current}`, {
+    causes: [{ reason: 'ResourceVersionTooLarge', message: reason }],
+    retryAfterSeconds: 1,
+  });
+}
+
 export function tooLarge(why: string): StatusError {
   return failure(413, `Request entity too large: ${why}`);
 }
@@ -220,7 +226,7 @@ export function invalidError(
   name: string,
   errors: readonly FieldError[],
 ): StatusError {
-  return StatusError.of(invalidStatus({ group, kind, name }, errors));
+  return new StatusError(invalidStatus({ group, kind, name }, errors));
 }
 
 /** A patch does not fit the object. As upstream, the message has no details. */
@@ -258,15 +264,6 @@ const FAULTS: ReadonlyMap<number, string> = new Map([
     'the server was unable to return a response in the time allotted, but may still be processing the request',
   ],
 ]);
-
-/** The server has not reached the resourceVersion that the client has already seen. */
-export function tooLargeResourceVersion(asked: number, current: number): StatusError {
-  const reason = 'Too large resource version';
-  return failure(504, `Timeout: ${reason}: ${asked}, current: ${current}`, {
-    causes: [{ reason: 'ResourceVersionTooLarge', message: reason }],
-    retryAfterSeconds: 1,
-  });
-}
 
 function detailsOf({ group, plural }: Names, name: string): StatusDetails {
   return { ...(name && { name }), ...(group && { group }), kind: plural };

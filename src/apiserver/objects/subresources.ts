@@ -50,7 +50,7 @@ interface SubresourceTraits {
 const READ_AND_WRITE = ['get', 'patch', 'update'];
 const CONNECT = ['create', 'get'];
 
-/** What discovery, OpenAPI and metrics say of each subresource. */
+/** Verbs and kind of each subresource, for discovery, OpenAPI and metrics. */
 const SUBRESOURCES: Readonly<Record<keyof Subresources, SubresourceTraits>> = {
   approval: { verbs: READ_AND_WRITE },
   attach: { verbs: CONNECT, kind: { kind: 'PodAttachOptions' }, isLongRunning: true },

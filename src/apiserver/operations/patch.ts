@@ -46,10 +46,73 @@ export async function patch(call: Call): Promise<Answer> {
     await pause(call, live);
     const patched = await patchedBody(call, sent, live);
     await pause(call, live);
-    const object = await decodeObjectOf(call, sent, patched, live);
+    const object = await decodeResult(call, sent, patched, live);
     const complete = await defaultsInSteps(call, object, live);
     return { object: await withTrackedFields(call, complete, live) };
   });
+}
+
+/**
+ * Applies the patch `sent` to `live`.
+ *
+ * Rejects with a `StatusError`: 415 if the kind does not support patches of this type, 400 or 422 if the patch
+ *   cannot be applied
+ */
+export function patchedBody(call: Call, sent: unknown, live: StoredObject): Promise<unknown> {
+  const { definition, request } = call;
+  return patching(() => {
+    switch (contentType(request)) {
+      case JSON_PATCH:
+        return runSteps(call, jsonPatchInSteps(live, sent), live);
+      case MERGE_PATCH:
+        if (sent === null) throw badRequest('Invalid JSON Patch');
+        return mergePatch(live, patchObject(sent, 'error decoding patch'));
+      case STRATEGIC_PATCH:
+        if (!definition.custom && definition.schema) {
+          return strategicMergePatch(live, sent, definition.schema);
+        }
+        throw unsupportedMediaType(patchTypes(definition));
+      default:
+        throw unsupportedMediaType(patchTypes(definition));
+    }
+  });
+}
+
+/** Returns the object that the result of a patch describes. Drops unknown fields. */
+async function decodeResult(
+  call: Call,
+  sent: unknown,
+  result: unknown,
+  live: StoredObject,
+): Promise<ApiObject> {
+  const { definition } = call;
+  const type = contentType(call.request);
+  // As upstream, a strategic merge patch does not change the kind.
+  const patched =
+    type === STRATEGIC_PATCH && isRecord(result)
+      ? {
+          ...withIntegersOf(definition, result),
+          apiVersion: apiVersionIn(definition),
+          kind: definition.kind,
+        }
+      : result;
+  const toError = (message: string) =>
+    type === STRATEGIC_PATCH
+      ? invalidPatch(goValue(sent), message)
+      : unprocessablePatch(definition, patched, message);
+  if (type === STRATEGIC_PATCH) requireConvertible(definition, patched, toError);
+  else requireApiVersion(call, patched, toError);
+  const { object, strictErrors } = decodePatched(call, patched, undefined, live);
+  const prefix = type === JSON_PATCH ? 'json patch ' : '';
+  const duplicates = duplicatesOf(call).map((duplicate) => `${prefix}${duplicate}`);
+  reportStrictErrors(call, duplicates, strictErrors, (message) => {
+    if (!definition.custom) requireGoTypes(call, object);
+    return toError(message);
+  });
+  await pause(call, live);
+  requireDecodable(call, object);
+  requireIdentity(call, object);
+  return object;
 }
 
 /** Strategic merge patches and applies are converted from maps to the Go type of a built-in kind. */
@@ -86,69 +149,6 @@ export function requireApiVersion(
   const unknown = fields.map((field) => `unknown field ${JSON.stringify(field)}`);
   reportStrictErrors(call, [], unknown, toError);
   requireName(call, '');
-}
-
-/** Returns the object that the result of a patch describes. Drops unknown fields. */
-async function decodeObjectOf(
-  call: Call,
-  sent: unknown,
-  result: unknown,
-  live: StoredObject,
-): Promise<ApiObject> {
-  const { definition } = call;
-  const type = contentType(call.request);
-  // As upstream, a strategic merge patch does not change the kind.
-  const patched =
-    type === STRATEGIC_PATCH && isRecord(result)
-      ? {
-          ...withIntegersOf(definition, result),
-          apiVersion: apiVersionIn(definition),
-          kind: definition.kind,
-        }
-      : result;
-  const toError = (message: string) =>
-    type === STRATEGIC_PATCH
-      ? invalidPatch(goValue(sent), message)
-      : unprocessablePatch(definition, patched, message);
-  if (type === STRATEGIC_PATCH) requireConvertible(definition, patched, toError);
-  else requireApiVersion(call, patched, toError);
-  const { object, strictErrors } = decodePatched(call, patched, undefined, live);
-  const prefix = type === JSON_PATCH ? 'json patch ' : '';
-  const duplicates = duplicatesOf(call).map((duplicate) => `${prefix}${duplicate}`);
-  reportStrictErrors(call, duplicates, strictErrors, (message) => {
-    if (!definition.custom) requireGoTypes(call, object);
-    return toError(message);
-  });
-  await pause(call, live);
-  requireDecodable(call, object);
-  requireIdentity(call, object);
-  return object;
-}
-
-/**
- * Applies the patch `sent` to `live`.
- *
- * Rejects with a `StatusError`: 415 if the kind does not support patches of this type, 400 or 422 if the patch
- *   cannot be applied
- */
-export function patchedBody(call: Call, sent: unknown, live: StoredObject): Promise<unknown> {
-  const { definition, request } = call;
-  return patching(() => {
-    switch (contentType(request)) {
-      case JSON_PATCH:
-        return runSteps(call, jsonPatchInSteps(live, sent), live);
-      case MERGE_PATCH:
-        if (sent === null) throw badRequest('Invalid JSON Patch');
-        return mergePatch(live, patchObject(sent, 'error decoding patch'));
-      case STRATEGIC_PATCH:
-        if (!definition.custom && definition.schema) {
-          return strategicMergePatch(live, sent, definition.schema);
-        }
-        throw unsupportedMediaType(patchTypes(definition));
-      default:
-        throw unsupportedMediaType(patchTypes(definition));
-    }
-  });
 }
 
 /** Returns the object that the result of a patch describes, and its unknown fields. */

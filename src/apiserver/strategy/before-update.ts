@@ -194,11 +194,7 @@ function isSpecChanged(
   previous: StoredObject,
   { custom, subresources }: ResourceDefinition,
 ): boolean {
-  const substance = ({
-    metadata: _metadata,
-    apiVersion: _version,
-    status,
-    ...rest
-  }: StoredObject) => (custom && !subresources.status ? { ...rest, status } : rest);
-  return !equalJson(substance(object), substance(previous));
+  const specOf = ({ metadata: _metadata, apiVersion: _version, status, ...rest }: StoredObject) =>
+    custom && !subresources.status ? { ...rest, status } : rest;
+  return !equalJson(specOf(object), specOf(previous));
 }

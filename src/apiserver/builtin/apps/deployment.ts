@@ -61,21 +61,21 @@ function applyDefaults(deployment: ApiObject): void {
   if (strategy['type'] === 'RollingUpdate') {
     setDefault(strategy, 'rollingUpdate', {});
     const rollingUpdate = objectIn(strategy, 'rollingUpdate') ?? {};
-    // An empty text is set, and no percentage.
+    // `setDefault` replaces an empty text, which Go keeps and validation rejects.
     rollingUpdate['maxUnavailable'] ??= '25%';
     rollingUpdate['maxSurge'] ??= '25%';
   }
   applyTemplateDefaults(spec);
 }
 
-/** Annotations count as substance, because ReplicaSets get copies of them. */
+/** As upstream, a change of annotations also increases the generation, because ReplicaSets get copies of them. */
 function prepareForUpdate(
   deployment: ApiObject,
   previous: StoredObject,
   { subresource }: HookContext,
 ): void {
-  const { annotations = {}, generation = 0 } = previous.metadata;
   if (subresource !== undefined) return;
+  const { annotations = {}, generation = 0 } = previous.metadata;
   if (!equalJson(deployment.metadata.annotations ?? {}, annotations)) {
     deployment.metadata.generation = generation + 1;
   }
@@ -94,8 +94,7 @@ function validate(deployment: CheckedObject): void {
   if (deadline <= (spec.number('minReadySeconds') ?? 0)) {
     spec.invalid('progressDeadlineSeconds', 'must be greater than minReadySeconds');
   }
-  const parts = ['updatedReplicas', 'readyReplicas', 'availableReplicas'];
-  validateReplicaStatus(deployment, parts);
+  validateReplicaStatus(deployment, ['updatedReplicas', 'readyReplicas', 'availableReplicas']);
   const revision = Number(deployment.in('metadata').in('annotations').text(ROLLBACK_TO));
   if (revision < 0) {
     spec.invalid('rollback.version', 'must be greater than or equal to 0', revision);

@@ -13,7 +13,7 @@ import {
 } from './access-review-validation.ts';
 import type { BuiltinKind } from '../shared/builtin-kind.ts';
 
-/** A SubjectAccessReview for users who have permissions in one namespace only. */
+/** Whether a user may do an action in the namespace of the review. */
 export const LOCAL_SUBJECT_ACCESS_REVIEW: BuiltinKind = {
   resource: 'authorization.k8s.io/localsubjectaccessreviews',
   review: (review, context) => {
@@ -27,11 +27,11 @@ export const LOCAL_SUBJECT_ACCESS_REVIEW: BuiltinKind = {
       if (namespace === review.metadata.namespace) return;
       attributes?.invalid('namespace', 'must match metadata.namespace', namespace);
     });
-    return answered(review, subjectOf(spec), spec, context);
+    return withDecision(review, subjectOf(spec), spec, context);
   },
 };
 
-/** May I do that? `kubectl auth can-i get pods` */
+/** Whether the sender may do an action, as for `kubectl auth can-i`. */
 export const SELF_SUBJECT_ACCESS_REVIEW: BuiltinKind = {
   resource: 'authorization.k8s.io/selfsubjectaccessreviews',
   review: (review, context) => {
@@ -39,11 +39,11 @@ export const SELF_SUBJECT_ACCESS_REVIEW: BuiltinKind = {
       validateAttributes(spec);
       validateMetadataOf(checked);
     });
-    return answered(review, context.user, spec, context);
+    return withDecision(review, context.user, spec, context);
   },
 };
 
-/** May this user do that? */
+/** Whether a user may do an action. */
 export const SUBJECT_ACCESS_REVIEW: BuiltinKind = {
   resource: 'authorization.k8s.io/subjectaccessreviews',
   review: (review, context) => {
@@ -52,16 +52,16 @@ export const SUBJECT_ACCESS_REVIEW: BuiltinKind = {
       validateSubject(spec);
       validateMetadataOf(checked);
     });
-    return answered(review, subjectOf(spec), spec, context);
+    return withDecision(review, subjectOf(spec), spec, context);
   },
 };
 
 const GROUP = 'authorization.k8s.io';
 
 /**
- * The question's spec.
+ * Returns the valid spec of a review.
  *
- * @throws {StatusError} 422 if something is wrong with it
+ * @throws {StatusError} 422 if it is invalid
  */
 function specOf(
   review: StoredObject,
@@ -69,12 +69,12 @@ function specOf(
 ): JsonObject {
   const checked = new CheckedObject(review);
   untilTooMany(() => validate(checked, checked.in('spec')));
-  // Reviews go without a kind here, on a real server too.
+  // As upstream, errors of reviews do not name the kind.
   if (checked.errors.length > 0) throw invalidError({ group: GROUP, kind: '' }, '', checked.errors);
   return objectIn(review, 'spec') ?? {};
 }
 
-function answered(
+function withDecision(
   review: StoredObject,
   user: User,
   spec: JsonObject,
@@ -92,14 +92,14 @@ function subjectOf(spec: JsonObject): User {
 function actionOf(spec: JsonObject): Action {
   const path = objectIn(spec, 'nonResourceAttributes');
   if (path) return { kind: 'path', verb: textIn(path, 'verb'), path: textIn(path, 'path') };
-  const asked = objectIn(spec, 'resourceAttributes');
+  const attributes = objectIn(spec, 'resourceAttributes');
   return {
     kind: 'resource',
-    verb: textIn(asked, 'verb'),
-    group: textIn(asked, 'group'),
-    resource: textIn(asked, 'resource'),
-    subresource: textIn(asked, 'subresource'),
-    namespace: textIn(asked, 'namespace'),
-    name: textIn(asked, 'name'),
+    verb: textIn(attributes, 'verb'),
+    group: textIn(attributes, 'group'),
+    resource: textIn(attributes, 'resource'),
+    subresource: textIn(attributes, 'subresource'),
+    namespace: textIn(attributes, 'namespace'),
+    name: textIn(attributes, 'name'),
   };
 }

@@ -26,7 +26,7 @@ export const ENDPOINT_SLICE: BuiltinKind = {
   hidesImmutable: true,
   hooks: {
     prepareForCreate: dropTopology,
-    // Labels count as substance, because they assign the slice to a Service, and as upstream what is dropped.
+    // As upstream, a change of labels, which assign the slice to a Service, and dropped fields increase the generation.
     prepareForUpdate: (slice, { metadata: { labels = {}, generation = 0 } }) => {
       const isDropped = dropTopology(slice);
       if (!isDropped && equalJson(slice.metadata.labels ?? {}, labels)) return;
