@@ -37,12 +37,11 @@ interface GoField {
 }
 
 const PACKAGES: ReadonlyMap<string, Package> = new Map([
-  ...`admissionregistration apps authentication authorization autoscaling batch certificates coordination core
-      discovery events flowcontrol networking node policy rbac resource scheduling storage storagemigration`
-    .split(/\s+/)
-    .map((group) => kubernetesApi(group, 'v1')),
+  ...servedVersions()
+    // These are in modules of their own.
+    .filter(({ group }) => group !== 'apiextensions' && group !== 'apiregistration')
+    .map(({ group, version }) => kubernetesApi(group, version)),
   kubernetesApi('apidiscovery', 'v2'),
-  kubernetesApi('autoscaling', 'v2'),
   // Types of fields of batch.v1.JobSpec.
   kubernetesApi('scheduling', 'v1alpha3'),
   ...(
@@ -93,13 +92,19 @@ const OTHER_KINDS = [
 
 /** Kinds of the resources that the server serves: `core.v1.Pod`. */
 function servedKinds(): string[] {
+  return servedVersions().flatMap(({ group, version, resources }) =>
+    resources.map((line) => `${group}.${version}.${line.split(' ')[2]}`),
+  );
+}
+
+/** Versions of groups that the server serves, by the first part of their names: `core`, `rbac`. */
+function servedVersions(): { group: string; version: string; resources: readonly string[] }[] {
   return KINDS.trim()
     .split('\n\n')
-    .flatMap((section) => {
+    .map((section) => {
       const [groupVersion = '', ...resources] = section.split('\n');
       const [version = '', group = 'core'] = groupVersion.split('/').reverse();
-      const name = `${group.split('.')[0]}.${version}`;
-      return resources.map((line) => `${name}.${line.split(' ')[2]}`);
+      return { group: group.split('.')[0] ?? '', version, resources };
     });
 }
 
