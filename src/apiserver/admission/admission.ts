@@ -22,7 +22,6 @@ import { policyVariables, invocationsOf, prepareInvocation } from './policies.ts
 import { mutateByPolicy, requireMutated } from './mutating-policies.ts';
 import type { MutationStep } from './mutation.ts';
 import { mutateInOrder } from './mutation.ts';
-import type { ServiceAccountDeps } from './service-accounts.ts';
 import { isOfServiceAccounts, withServiceAccount } from './service-accounts.ts';
 import { requireByPluginsOfKind, withPluginsOfKind } from './kind-plugins.ts';
 import { isOfPodSecurity, requirePodSecurity } from './pod-security/pod-security.ts';
@@ -75,49 +74,90 @@ class Configuration {
   }
 }
 
+/** A built-in plugin that changes objects. Upstream: `admission.MutationInterface`. */
+interface MutatingPlugin {
+  /** Whether it can change objects of a resource now. */
+  readonly mutates: (definition: ResourceDefinition) => boolean;
+  /** Returns the object with its changes; the same value if there are none. */
+  readonly mutate: (
+    attributes: Attributes,
+  ) => StoredObject | undefined | Promise<StoredObject | undefined>;
+}
+
+/** A plugin that rejects objects. Upstream: `admission.ValidationInterface`. */
+interface ValidatingPlugin {
+  /** Whether it can reject writes of a resource now. */
+  readonly validates: (definition: ResourceDefinition) => boolean;
+  /** Throws or rejects with a `StatusError`. */
+  readonly validate: (attributes: Attributes) => void | Promise<void>;
+}
+
 /**
- * Admission by configuration, in upstream's order:
- *
- *   defaults of LimitRanges ► ServiceAccounts ► plugins of the kind ► storage protection ► mutating policies
- *     ► mutating webhooks ► schema and rules ► limits of LimitRanges ► PodSecurity ► plugins of the kind ► validating policies
- *     ► validating webhooks ► ResourceQuotas
+ * Admission in upstream's order: built-in plugins, mutating policies and mutating webhooks change an object; then, after
+ * its validation, the validating plugins.
  */
 export class Admission implements AdmissionChain {
   readonly #deps: AdmissionDeps;
   readonly #mutating: Configuration;
   readonly #validating: Configuration;
-  readonly #limitRanges: Collection;
-  readonly #quotas: Collection;
-  readonly #serviceAccounts: ServiceAccountDeps;
+  readonly #mutatingPlugins: readonly MutatingPlugin[];
+  readonly #validatingPlugins: readonly ValidatingPlugin[];
 
   constructor(deps: AdmissionDeps) {
     this.#deps = deps;
     this.#mutating = new Configuration(deps, 'mutating');
     this.#validating = new Configuration(deps, 'validating');
-    this.#limitRanges = deps.store.collection({ group: '', plural: 'limitranges' });
-    this.#quotas = deps.store.collection({ group: '', plural: 'resourcequotas' });
-    const accounts = deps.store.collection({ group: '', plural: 'serviceaccounts' });
-    this.#serviceAccounts = { ...deps, accounts };
+    const { store } = deps;
+    const limitRanges = store.collection({ group: '', plural: 'limitranges' });
+    const quotas = store.collection({ group: '', plural: 'resourcequotas' });
+    const accounts = store.collection({ group: '', plural: 'serviceaccounts' });
+    this.#mutatingPlugins = [
+      {
+        mutates: () => limitRanges.size > 0,
+        mutate: (given) => withDefaultLimits(given, limitRanges.list(given.namespace)),
+      },
+      {
+        mutates: (definition) => deps.serviceAccounts && isOfServiceAccounts(definition),
+        mutate: (given) => withServiceAccount(given, { ...deps, accounts }),
+      },
+      {
+        mutates: ({ hooks }) => hooks?.admit !== undefined,
+        mutate: (given) => withPluginsOfKind(given, store),
+      },
+      {
+        mutates: (definition) => deps.storageProtection && protectionOf(definition) !== undefined,
+        mutate: (given) => withProtection(given.object, given),
+      },
+    ];
+    this.#validatingPlugins = [
+      {
+        validates: () => limitRanges.size > 0,
+        validate: (given) => requireWithinLimits(given, limitRanges.list(given.namespace)),
+      },
+      { validates: isOfPodSecurity, validate: (given) => requirePodSecurity(given, store) },
+      {
+        validates: ({ hooks }) => hooks?.requireAdmitted !== undefined,
+        validate: (given) => requireByPluginsOfKind(given, store),
+      },
+      {
+        validates: () => !this.#validating.isEmpty,
+        validate: (given) => this.#validateByConfiguration(given),
+      },
+      {
+        validates: () => quotas.size > 0,
+        validate: (given) => chargeQuotas(given, quotas, deps.clock.now()),
+      },
+    ];
   }
 
   mutates(definition: ResourceDefinition): boolean {
     return (
-      !this.#mutating.isEmpty ||
-      this.#limitRanges.size > 0 ||
-      definition.hooks?.admit !== undefined ||
-      (this.#deps.serviceAccounts && isOfServiceAccounts(definition)) ||
-      (this.#deps.storageProtection && protectionOf(definition) !== undefined)
+      !this.#mutating.isEmpty || this.#mutatingPlugins.some(({ mutates }) => mutates(definition))
     );
   }
 
   validates(definition: ResourceDefinition): boolean {
-    return (
-      !this.#validating.isEmpty ||
-      this.#limitRanges.size > 0 ||
-      this.#quotas.size > 0 ||
-      definition.hooks?.requireAdmitted !== undefined ||
-      isOfPodSecurity(definition)
-    );
+    return this.#validatingPlugins.some(({ validates }) => validates(definition));
   }
 
   async mutate(given: Attributes): Promise<StoredObject | undefined> {
@@ -135,28 +175,28 @@ export class Admission implements AdmissionChain {
 
   /** Returns the object with the changes of the built-in plugins; the same value if there are none. */
   async #runPlugins(given: Attributes): Promise<StoredObject | undefined> {
-    const { object, namespace } = given;
-    const limited = withDefaultLimits(given, this.#limitRanges.list(namespace));
-    const ofAccount = this.#deps.serviceAccounts
-      ? await withServiceAccount({ ...given, object: limited }, this.#serviceAccounts)
-      : limited;
-    const ofKind = withPluginsOfKind({ ...given, object: ofAccount }, this.#deps.store);
-    const complete = this.#deps.storageProtection ? withProtection(ofKind, given) : ofKind;
-    return equalJson(complete, object) ? object : complete;
+    let { object } = given;
+    for (const { mutates, mutate } of this.#mutatingPlugins) {
+      if (mutates(given.definition)) object = await mutate({ ...given, object });
+    }
+    return equalJson(object, given.object) ? given.object : object;
   }
 
   async validate(attributes: Attributes): Promise<void> {
     if (isExempt(attributes)) return;
-    requireWithinLimits(attributes, this.#limitRanges.list(attributes.namespace));
-    requirePodSecurity(attributes, this.#deps.store);
-    requireByPluginsOfKind(attributes, this.#deps.store);
+    for (const { validates, validate } of this.#validatingPlugins) {
+      if (validates(attributes.definition)) await validate(attributes);
+    }
+  }
+
+  /** Runs the validating policies, then the validating webhooks. */
+  async #validateByConfiguration(attributes: Attributes): Promise<void> {
     const invocations = this.#validating.invocations(attributes, this.#deps);
     for (const invocation of invocations) {
       if ('match' in invocation) await prepareInvocation(attributes, invocation, this.#deps);
     }
     validatePolicies(attributes, invocations, this.#deps);
-    await this.#callValidating(attributes);
-    chargeQuotas(attributes, this.#quotas, this.#deps.clock.now());
+    await this.#callWebhooks(attributes);
   }
 
   async admit(attributes: Attributes): Promise<void> {
@@ -213,7 +253,7 @@ export class Admission implements AdmissionChain {
     };
   }
 
-  async #callValidating(attributes: Attributes): Promise<void> {
+  async #callWebhooks(attributes: Attributes): Promise<void> {
     const invocations: Invocation[] = [];
     for (const hook of this.#validating.hooks()) {
       const invocation = await this.#invocation(hook, attributes);
