@@ -10,5 +10,7 @@ export function templateHash(template: PodTemplateSpec, collisionCount: number):
   const text = `${JSON.stringify(withSortedKeys(template))}${collisionCount || ''}`;
   // Without vowels and similar digits, so that the hash contains no words.
   const letters = 'bcdfghjklmnpqrstvwxz2456789';
-  return Array.from(sha256(text).subarray(0, 10), (byte) => letters[byte % letters.length]).join('');
+  return Array.from(sha256(text).subarray(0, 10), (byte) => letters[byte % letters.length]).join(
+    '',
+  );
 }
