@@ -51,19 +51,19 @@ export interface DeltaQueueOptions {
    * Number of entries above which the producer must wait.
    * @default 2000
    */
-  readonly highWater?: number;
+  readonly highWater?: number | undefined;
   /**
    * Processing time after which the consumer yields to the event loop, in milliseconds.
    * @default 10
    */
-  readonly sliceMs?: number;
+  readonly sliceMs?: number | undefined;
   /**
    * Yields to the rest of the process.
    * @default one turn of the event loop
    */
-  readonly yieldTurn?: () => Promise<void>;
+  readonly yieldTurn?: (() => Promise<void>) | undefined;
   /** Receives the processing time of each batch without a pause, in milliseconds. */
-  readonly onBatch?: (ms: number) => void;
+  readonly onBatch?: ((ms: number) => void) | undefined;
 }
 
 /**

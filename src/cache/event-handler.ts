@@ -31,19 +31,19 @@ export interface EventHandler<T extends KubernetesObject> {
 /** Options of an event handler. */
 export interface EventHandlerOptions<T extends KubernetesObject = KubernetesObject> {
   /** Name in log lines. */
-  readonly name?: string;
+  readonly name?: string | undefined;
   /**
    * Selects the objects of this handler. Synchronous, and depends on the object alone. For the
    * handler, an object is added when a change makes it match, and deleted when it no longer matches.
    * @default all objects
    */
-  readonly filter?: (object: DeepReadonly<T>) => boolean;
+  readonly filter?: ((object: DeepReadonly<T>) => boolean) | undefined;
   /**
    * Resync interval in milliseconds, at least 1000; 0 disables the resync. A resync calls `onUpdate`
    * for every object.
    * @default 0
    */
-  readonly resyncPeriodMs?: number;
+  readonly resyncPeriodMs?: number | undefined;
 }
 
 /** Registration of one handler at an informer. */

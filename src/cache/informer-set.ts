@@ -33,41 +33,41 @@ import type { InformerView, SharedInformer } from './shared-informer.ts';
 /** Options of {@link InformerSet}. */
 export interface InformerSetOptions extends ReflectorOptions {
   /** @default systemClock */
-  readonly clock?: Clock;
+  readonly clock?: Clock | undefined;
   /** @default silentLogger */
-  readonly log?: Logger;
+  readonly log?: Logger | undefined;
   /**
    * Returns numbers in [0, 1), for jitter.
    * @default Math.random
    */
-  readonly random?: () => number;
-  readonly metrics?: ReflectorMetrics;
+  readonly random?: (() => number) | undefined;
+  readonly metrics?: ReflectorMetrics | undefined;
   /**
    * Whether the server streams initial state; may be shared by several sets.
    * @default a new one
    */
-  readonly watchList?: WatchListSupport;
+  readonly watchList?: WatchListSupport | undefined;
   /**
    * Namespaces of requests with neither `namespace` nor `namespaces`; ignored for cluster-scoped resources. As
    * controller-runtime's `DefaultNamespaces`. A request for `namespaces: []` is one for all namespaces.
    * @default all namespaces
    */
-  readonly namespaces?: readonly string[];
+  readonly namespaces?: readonly string[] | undefined;
   /**
    * Changes the selectors of every informer, before the function of its own request.
    * @default none
    */
-  readonly tweakListOptions?: TweakListOptions;
+  readonly tweakListOptions?: TweakListOptions | undefined;
   /**
    * Name of the cluster, before the names of informers in log lines and metrics.
    * @default the program's own cluster, without a name
    */
-  readonly cluster?: string;
+  readonly cluster?: string | undefined;
   /**
    * Freezes cached objects, so that code that modifies one throws. For tests.
    * @default false
    */
-  readonly freeze?: boolean;
+  readonly freeze?: boolean | undefined;
   /**
    * Called for each new informer before it runs.
    * @default none
@@ -249,8 +249,8 @@ export class InformerSet implements Runnable {
       failureLog: this.#failureLog,
       relistSpread: this.#relistSpread,
       onHistoryLost: (lastQuorumReadMs) => this.#relistOthers(informer, lastQuorumReadMs),
-      ...(transform && { transform }),
-      ...(pageSize !== undefined && { pageSize }),
+      transform,
+      pageSize: pageSize ?? options.pageSize,
     });
     this.#informers.set(id, informer);
     this.#transforms.set(id, transform);
@@ -309,7 +309,7 @@ export class InformerSet implements Runnable {
 
 /** Fields of both kinds of request. */
 type Details<T extends KubernetesObject> = Omit<InformerRequest<T>, 'metadataOnly'> & {
-  readonly metadataOnly?: boolean;
+  readonly metadataOnly?: boolean | undefined;
 };
 
 /** First interval between two rounds of lines, in milliseconds; it doubles. */

@@ -44,7 +44,7 @@ export interface InformerOptions<
    * Name in log lines and metrics.
    * @default the resource: `counts.demo.mark8s.io`
    */
-  readonly name?: string;
+  readonly name?: string | undefined;
   /**
    * The namespace of the source. Writes to other namespaces never appear in this cache.
    * @default all namespaces
@@ -56,38 +56,38 @@ export interface InformerOptions<
    */
   readonly cluster?: string | undefined;
   /** @default systemClock */
-  readonly clock?: Clock;
+  readonly clock?: Clock | undefined;
   /** @default silentLogger */
-  readonly log?: Logger;
+  readonly log?: Logger | undefined;
   /**
    * Returns numbers in [0, 1), for jitter.
    * @default Math.random
    */
-  readonly random?: () => number;
-  readonly metrics?: ReflectorMetrics;
+  readonly random?: (() => number) | undefined;
+  readonly metrics?: ReflectorMetrics | undefined;
   /** Shared by the informers of one server. */
-  readonly watchList?: WatchListSupport;
+  readonly watchList?: WatchListSupport | undefined;
   /** Shared by the informers of one server: failures of one cause are one log line. */
-  readonly failureLog?: FailureLog;
+  readonly failureLog?: FailureLog | undefined;
   /** Shared by the informers of one server, whose watches can expire together. */
-  readonly relistSpread?: RelistSpread;
+  readonly relistSpread?: RelistSpread | undefined;
   /**
    * Called after the cache was replaced by the state of a server that has lost its history. The argument
    * is the `quorumReadMs` before that.
    */
-  readonly onHistoryLost?: (lastQuorumReadMs: number) => void;
+  readonly onHistoryLost?: ((lastQuorumReadMs: number) => void) | undefined;
   /** Applied once to each object before it is cached. Must be idempotent. */
-  readonly transform?: Transform<T>;
+  readonly transform?: Transform<T> | undefined;
   /**
    * Freezes cached objects, so that code that modifies one throws. For tests.
    * @default false
    */
-  readonly freeze?: boolean;
+  readonly freeze?: boolean | undefined;
   /**
    * Yields to the rest of the process between two time slices.
    * @default one turn of the event loop
    */
-  readonly yieldTurn?: () => Promise<void>;
+  readonly yieldTurn?: (() => Promise<void>) | undefined;
 }
 
 /**
@@ -158,7 +158,7 @@ export class Informer<T extends KubernetesObject = KubernetesObject>
     this.lister = new IndexLister(this.#indexer);
     this.#queue = new DeltaQueue(clock, {
       onBatch: (ms) => this.#metrics.processed(ms),
-      ...(yieldTurn && { yieldTurn }),
+      yieldTurn,
     });
     this.#metrics = (options.metrics ?? noReflectorMetrics).informer(
       { name, group: resource.group, version: resource.version, resource: resource.plural },

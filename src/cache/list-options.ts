@@ -63,16 +63,16 @@ interface CommonRequest extends InformerScope {
 
 /** Request for an informer of whole objects. */
 export interface InformerRequest<T extends KubernetesObject> extends CommonRequest {
-  readonly metadataOnly?: false;
+  readonly metadataOnly?: false | undefined;
   /** Applied once to each object before it is cached. Must be idempotent. */
-  readonly transform?: Transform<T>;
+  readonly transform?: Transform<T> | undefined;
 }
 
 /** Request for an informer of `apiVersion`, `kind` and `metadata`; servers send only those. */
 export interface MetadataRequest extends CommonRequest {
   readonly metadataOnly: true;
   /** Applied once to each object before it is cached. Must be idempotent. */
-  readonly transform?: Transform<PartialObjectMetadata>;
+  readonly transform?: Transform<PartialObjectMetadata> | undefined;
 }
 
 /** Fields that all kinds have. `kind` is the kind of the object. */

@@ -1,3 +1,5 @@
+import type { WithDefaults } from '../util/check-options.ts';
+
 /** Options of `Reflector`. */
 export interface ReflectorOptions {
   /**
@@ -7,28 +9,28 @@ export interface ReflectorOptions {
    * events is re-established at this interval.
    * @default 90_000
    */
-  readonly stallMs?: number;
+  readonly stallMs?: number | undefined;
   /**
    * The same limit for a connection that answers pings, until the watch sends its first bookmark; servers
    * need not send any. Detects a server that answers pings while its watches hang.
    * @default 300_000
    */
-  readonly quietMs?: number;
+  readonly quietMs?: number | undefined;
   /**
    * Timeout of one page of a list, in milliseconds. Servers time out after a minute.
    * @default 120_000
    */
-  readonly listTimeoutMs?: number;
+  readonly listTimeoutMs?: number | undefined;
   /**
    * Longest pause in a stream of the initial state, in milliseconds.
    * @default 10_000
    */
-  readonly streamPauseMs?: number;
+  readonly streamPauseMs?: number | undefined;
   /**
    * Timeout of a stream of the initial state, in milliseconds.
    * @default 120_000
    */
-  readonly streamTimeoutMs?: number;
+  readonly streamTimeoutMs?: number | undefined;
   /**
    * Number of objects on a page. Use a smaller one for large objects, as servers limit the time and the
    * memory of an answer. If set, every list is paged, also one from the server's watch cache. A stream
@@ -38,7 +40,8 @@ export interface ReflectorOptions {
   readonly pageSize?: number | undefined;
 }
 
-export interface ReflectorLimits extends Required<ReflectorOptions> {
+export interface ReflectorLimits extends WithDefaults<Omit<ReflectorOptions, 'pageSize'>> {
+  readonly pageSize: number | undefined;
   /**
    * Inactivity of the server after which the cache counts as stale, in milliseconds: `stallMs` for the
    * watch, and as long again for a new one.

@@ -300,12 +300,12 @@ export interface WatchListSupportOptions {
    * False uses paged lists only.
    * @default true
    */
-  readonly enabled?: boolean;
+  readonly enabled?: boolean | undefined;
   /**
    * Time without a new attempt after the server rejected one, in milliseconds.
    * @default 300_000
    */
-  readonly rememberMs?: number;
+  readonly rememberMs?: number | undefined;
 }
 
 /**

@@ -68,7 +68,7 @@ export interface Client {
   update<T extends KubernetesObject>(
     resource: Resource<T>,
     object: ChangedObject<T>,
-    options?: WriteOptions & { readonly subresource?: string },
+    options?: WriteOptions & { readonly subresource?: string | undefined },
   ): Promise<T>;
 
   /**
@@ -79,7 +79,7 @@ export interface Client {
     resource: Resource<T>,
     at: ObjectName,
     patch: Patch<NoInfer<T>>,
-    options?: WriteOptions & { readonly subresource?: string },
+    options?: WriteOptions & { readonly subresource?: string | undefined },
   ): Promise<T>;
 
   /** Resolves when the server has accepted the deletion; finalizers may keep the object for longer. */
@@ -203,8 +203,8 @@ export interface DeleteOptions extends CallOptions {
 }
 
 export interface RawRequest extends CallOptions {
-  readonly method?: 'GET' | 'POST';
+  readonly method?: 'GET' | 'POST' | undefined;
   readonly path: string;
-  readonly accept?: string;
+  readonly accept?: string | undefined;
   readonly body?: unknown;
 }

@@ -157,9 +157,9 @@ function openTarget(config: ClusterConfig, options: ClusterConnectionOptions): O
     proxyUrl: config.proxyUrl,
     headers: impersonationHeaders(config.impersonation),
     lookup: measuredLookup({ metrics, clock, lookup }),
-    ...(headersTimeoutMs !== undefined && { headersTimeoutMs }),
-    ...(pingAfterMs !== undefined && { pingAfterMs }),
-    ...(pingTimeoutMs !== undefined && { pingTimeoutMs }),
+    headersTimeoutMs,
+    pingAfterMs,
+    pingTimeoutMs,
     clock,
     log: options.log,
   });

@@ -85,7 +85,7 @@ const PATCH_HEADERS: Readonly<Record<Patch['type'], typeof WRITE_HEADERS>> = {
   apply: { accept: JSON_TYPE, 'content-type': 'application/apply-patch+yaml' },
 };
 
-type UpdateOptions = WriteOptions & { readonly subresource?: string };
+type UpdateOptions = WriteOptions & { readonly subresource?: string | undefined };
 
 /**
  * A {@link Client} that sends HTTP requests through an `HttpHandler`: a transport, or a server in the same process.
@@ -352,9 +352,9 @@ function httpCall(json: JsonCall): ExecutedCall {
     method,
     path,
     headers: accept === JSON_TYPE ? shared : { ...shared, accept },
-    ...(body !== undefined && { body: encodeJson(body) }),
-    ...(signal && { signal }),
-    ...(trace && { trace }),
+    body: body === undefined ? undefined : encodeJson(body),
+    signal,
+    trace,
   };
 }
 

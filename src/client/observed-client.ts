@@ -6,7 +6,7 @@ import type { Client, DeleteOptions, WriteOptions } from './client.ts';
 
 /** Finished API call. */
 export interface FinishedCall extends ClientCall {
-  readonly options?: DeleteOptions & WriteOptions & { readonly subresource?: string };
+  readonly options?: DeleteOptions & WriteOptions & { readonly subresource?: string | undefined };
   readonly ms: number;
   /** Stored object, for create, update and patch. */
   readonly answer?: KubernetesObject;

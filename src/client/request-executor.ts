@@ -78,8 +78,8 @@ export interface RequestExecutorOptions extends RequestTarget {
 }
 
 export type ExecutedCall = Omit<HttpRequest, 'body'> & {
-  readonly body?: string;
-  readonly trace?: CallTrace;
+  readonly body?: string | undefined;
+  readonly trace?: CallTrace | undefined;
 };
 
 const NO_HEADERS: Headers = {};
@@ -275,7 +275,7 @@ export class RequestExecutor {
     requestLog?.request(this.#logged(call), headers, call.body);
     const startedMs = this.#clock.monotonic();
     try {
-      const request = { ...call, headers, ...(signal && { signal }) };
+      const request = { ...call, headers, signal };
       const response = await (call.trace
         ? call.trace.send(target.handler, request, target.server)
         : target.handler(request));

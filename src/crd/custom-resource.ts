@@ -44,37 +44,37 @@ export interface CustomResourceOptions<Spec extends Schema, Status extends Schem
   /** Lower case: `backups`. */
   readonly plural: string;
   /** @default the kind in lower case */
-  readonly singular?: string;
+  readonly singular?: string | undefined;
   /** Names for `kubectl get`: `bk`. @default none */
-  readonly shortNames?: readonly string[];
+  readonly shortNames?: readonly string[] | undefined;
   /** Groups of kinds for `kubectl get`: `all`. @default none */
-  readonly categories?: readonly string[];
+  readonly categories?: readonly string[] | undefined;
   /** @default 'Namespaced' */
-  readonly scope?: 'Namespaced' | 'Cluster';
+  readonly scope?: 'Namespaced' | 'Cluster' | undefined;
   /** Text for `kubectl explain`. */
-  readonly description?: string;
+  readonly description?: string | undefined;
   /** Desired state. */
   readonly spec: Spec;
   /** Observed state. With it, the kind has the status subresource. @default none */
-  readonly status?: Status;
+  readonly status?: Status | undefined;
   /** Rules in CEL about the whole object. @default none */
-  readonly rules?: readonly ValidationRule[];
+  readonly rules?: readonly ValidationRule[] | undefined;
   /**
    * Columns of `kubectl get` after the name. If the status has conditions, the columns Ready, Reason and Age follow, unless
    * they are here.
    * @default the age
    */
-  readonly columns?: readonly PrinterColumn[];
+  readonly columns?: readonly PrinterColumn[] | undefined;
   /** @default no scale subresource */
-  readonly scale?: ScalePaths;
+  readonly scale?: ScalePaths | undefined;
   /** Paths of fields for field selectors: `.spec.schedule`. @default none */
-  readonly selectableFields?: readonly string[];
+  readonly selectableFields?: readonly string[] | undefined;
   /** Message for users of this version, which makes it deprecated. @default not deprecated */
-  readonly deprecationWarning?: string;
+  readonly deprecationWarning?: string | undefined;
   /** Annotations of the CRD. @default none */
-  readonly annotations?: Readonly<Record<string, string>>;
+  readonly annotations?: Readonly<Record<string, string>> | undefined;
   /** Other served versions of the kind. The server stores objects in the version of this call. @default none */
-  readonly otherVersions?: readonly CustomResource[];
+  readonly otherVersions?: readonly CustomResource[] | undefined;
 }
 
 /** Resource descriptor of a kind, with its CustomResourceDefinition. */

@@ -63,68 +63,68 @@ export interface ValidationRule {
 /** Options of all schemas. */
 export interface SchemaOptions<T> {
   /** Text for `kubectl explain`. */
-  readonly description?: string;
+  readonly description?: string | undefined;
   /** Value that the server sets if the field is absent. */
-  readonly default?: T;
+  readonly default?: T | undefined;
   /** Rules in CEL. */
-  readonly rules?: readonly ValidationRule[];
+  readonly rules?: readonly ValidationRule[] | undefined;
 }
 
 /** Options of `string`. */
 export interface StringOptions extends SchemaOptions<string> {
-  readonly minLength?: number;
+  readonly minLength?: number | undefined;
   /** Number of characters. A bound keeps the estimated cost of CEL rules below the limit of the server. */
-  readonly maxLength?: number;
+  readonly maxLength?: number | undefined;
   /** Regular expression in RE2 syntax, which can match a part of the text. */
-  readonly pattern?: string;
+  readonly pattern?: string | undefined;
   /** Format that the server validates: `date-time`, `uuid`, `ipv4`. */
-  readonly format?: string;
+  readonly format?: string | undefined;
 }
 
 /** Options of `integer` and `number`. */
 export interface NumberOptions extends SchemaOptions<number> {
-  readonly minimum?: number;
-  readonly maximum?: number;
-  readonly multipleOf?: number;
+  readonly minimum?: number | undefined;
+  readonly maximum?: number | undefined;
+  readonly multipleOf?: number | undefined;
   /** Width that the server validates: `int32`, `int64`, `float` or `double`. */
-  readonly format?: 'int32' | 'int64' | 'float' | 'double';
+  readonly format?: 'int32' | 'int64' | 'float' | 'double' | undefined;
 }
 
 /** Options of `list`. */
 export interface ListSchemaOptions<T> extends SchemaOptions<readonly T[]> {
-  readonly minItems?: number;
-  readonly maxItems?: number;
+  readonly minItems?: number | undefined;
+  readonly maxItems?: number | undefined;
   /**
    * How server-side apply merges the list. A `set` has unique scalars.
    * @default 'atomic', or 'map' with `mapKeys`
    */
-  readonly listType?: 'atomic' | 'set' | 'map';
+  readonly listType?: 'atomic' | 'set' | 'map' | undefined;
   /** Fields that identify an item, for a list of type `map`. */
-  readonly mapKeys?: readonly (keyof T & string)[];
+  readonly mapKeys?: readonly (keyof T & string)[] | undefined;
 }
 
 /** Options of `map`. */
 export interface MapOptions<T> extends SchemaOptions<Readonly<Record<string, T>>> {
-  readonly minProperties?: number;
-  readonly maxProperties?: number;
+  readonly minProperties?: number | undefined;
+  readonly maxProperties?: number | undefined;
   /**
    * Whether server-side apply merges the fields or replaces the whole.
    * @default 'granular'
    */
-  readonly mapType?: 'granular' | 'atomic';
+  readonly mapType?: 'granular' | 'atomic' | undefined;
 }
 
 /** Options of `object`. */
 export interface ObjectOptions<T> extends SchemaOptions<Partial<T>> {
-  readonly minProperties?: number;
-  readonly maxProperties?: number;
+  readonly minProperties?: number | undefined;
+  readonly maxProperties?: number | undefined;
   /** @default 'granular' */
-  readonly mapType?: 'granular' | 'atomic';
+  readonly mapType?: 'granular' | 'atomic' | undefined;
   /**
    * Whether the server keeps fields that the schema does not have.
    * @default false
    */
-  readonly preserveUnknownFields?: boolean;
+  readonly preserveUnknownFields?: boolean | undefined;
 }
 
 /** A complete object of any kind in a field, such as a template. */

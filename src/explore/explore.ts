@@ -46,7 +46,7 @@ export interface ExploreOptions {
    * Objects that exist before the controllers start: CRDs, and others in the order of their creation.
    * @default none
    */
-  readonly objects?: readonly NewObject<KubernetesObject>[];
+  readonly objects?: readonly NewObject<KubernetesObject>[] | undefined;
   /**
    * What users and other programs do: actions by name. Each starts when nothing happens any more after the previous one,
    * or earlier in schedules with the fault `hurry`.
@@ -57,44 +57,44 @@ export interface ExploreOptions {
    * with a status, a response or an error, as `respond` of a `FakeFetch` does. Faults strike these requests, too.
    * @default each request is answered with status 200 and no body
    */
-  readonly service?: () => ExploredService;
+  readonly service?: (() => ExploredService) | undefined;
   /**
    * Invariants by name, in addition to the rules for all controllers. Each is called after every write.
    * @default none
    */
-  readonly invariants?: Readonly<Record<string, Invariant>>;
+  readonly invariants?: Readonly<Record<string, Invariant>> | undefined;
   /**
    * Faults that can strike.
    * @default all
    */
-  readonly faults?: readonly Fault[];
+  readonly faults?: readonly Fault[] | undefined;
   /**
    * Cluster controllers that run, as in `Cluster`: `['kubelet', 'scheduler', 'garbage-collector']`. They cost most of the time.
    * @default none: Pods stay pending
    */
-  readonly cluster?: readonly string[];
+  readonly cluster?: readonly string[] | undefined;
   /**
    * Number of processes with the controllers. More than one elect a leader.
    * @default 1
    */
-  readonly replicas?: number;
+  readonly replicas?: number | undefined;
   /** When the search ends. */
-  readonly budget?: ExploreBudget;
+  readonly budget?: ExploreBudget | undefined;
   /**
    * Determines the random numbers. The same seed explores the same schedules.
    * @default 1
    */
-  readonly seed?: number;
+  readonly seed?: number | undefined;
   /**
    * Faults of the only schedule to run, and the action before which it ends, as an error of `explore` shows them.
    * @default a search
    */
-  readonly replay?: readonly string[];
+  readonly replay?: readonly string[] | undefined;
   /**
    * File that gets the schedule that violates a rule. `crd-controller replay FILE --web` shows it as a timeline.
    * @default none
    */
-  readonly recording?: string;
+  readonly recording?: string | undefined;
 }
 
 /** When a search ends. */

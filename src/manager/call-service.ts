@@ -84,8 +84,8 @@ export class ServiceError extends SyncError {
 
 interface ServiceErrorOptions extends ErrorOptions {
   readonly reason: string;
-  readonly status?: number;
-  readonly body?: string;
+  readonly status?: number | undefined;
+  readonly body?: string | undefined;
   readonly retryAfterMs?: number | undefined;
 }
 

@@ -33,7 +33,7 @@ export interface ManagerOptions {
    * rejects.
    * @default 30_000
    */
-  readonly gracefulShutdownTimeoutMs?: number;
+  readonly gracefulShutdownTimeoutMs?: number | undefined;
   /**
    * Runs in the stage `leadership`. Controllers start when it is acquired; all other stages start at once.
    * @default none

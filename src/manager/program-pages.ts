@@ -213,7 +213,7 @@ export function debugging(
     history,
     serveDebug: (program) => {
       const { pages, recorder } = programPages(program, { clock, history, name, version, redact });
-      const routes = { pages, ...(exposition && { metrics: exposition }) };
+      const routes = { pages, metrics: exposition };
       return [new HttpServer({ log }, { name: 'debug', bindAddress, routes }), recorder];
     },
   };

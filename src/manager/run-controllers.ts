@@ -169,7 +169,7 @@ export interface ControllerManagerOptions {
    * Freezes cached objects, so that changing one throws. For tests.
    * @default false
    */
-  readonly freeze?: boolean;
+  readonly freeze?: boolean | undefined;
 }
 
 /** Shares of the time to stop: for running syncs, and for caches and servers. Lease and events have the rest. */
@@ -207,7 +207,7 @@ export function controllerManager(given: ControllerManagerOptions): Manager {
         log: log.named('cache'),
         random,
         freeze,
-        ...(metrics && { metrics: metrics.reflector }),
+        metrics: metrics?.reflector,
         onInformer: tap && ((informer, selection) => tap.informer(informer, selection)),
       }),
       events: new EventBroadcaster(

@@ -39,7 +39,7 @@ export interface MetricsOptions {
    * Name of the program, as the label `manager` of `running_managed_controllers`.
    * @default 'crd-controller'
    */
-  readonly manager?: string;
+  readonly manager?: string | undefined;
 }
 
 /** Registers all metrics. Called once per registry. */

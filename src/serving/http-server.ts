@@ -42,20 +42,20 @@ export interface HttpServerOptions {
    * Maximum number of open connections. At the limit, a new connection replaces an idle one.
    * @default 1000
    */
-  readonly maxConnections?: number;
+  readonly maxConnections?: number | undefined;
   /**
    * Timeout of a TLS handshake, and timeout for receiving a request with its body, in milliseconds.
    * @default 10_000
    */
-  readonly requestTimeoutMs?: number;
+  readonly requestTimeoutMs?: number | undefined;
   /**
    * Time for requests in progress to end when the server stops, in milliseconds. Clients can use open connections once
    * more within the first second.
    * @default 0
    */
-  readonly drainTimeoutMs?: number;
+  readonly drainTimeoutMs?: number | undefined;
   /** Called when the server itself refuses a request, other than a route. */
-  readonly onRefused?: (refusal: Refusal) => void;
+  readonly onRefused?: ((refusal: Refusal) => void) | undefined;
 }
 
 /** A request that the server refused. */
@@ -308,7 +308,7 @@ function contextOf(
     cert,
     key: privateKeyPem,
     minVersion,
-    ...(ciphers !== undefined && { ciphers }),
+    ciphers,
     // Each given certificate is an anchor, also an intermediate, as in Go.
     ...(ca !== undefined && { ca: currentAnchors(ca), allowPartialTrustChain: true }),
   };

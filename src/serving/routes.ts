@@ -7,19 +7,19 @@ import type { HealthCheck } from './health-checks.ts';
 /** Endpoints of an `HttpServer`. */
 export interface HttpServerRoutes {
   /** Checks of `/livez` and `/healthz`: the process itself, never its dependencies. */
-  readonly livez?: readonly HealthCheck[];
+  readonly livez?: readonly HealthCheck[] | undefined;
   /** Checks of `/readyz`. */
-  readonly readyz?: readonly HealthCheck[];
+  readonly readyz?: readonly HealthCheck[] | undefined;
   /** Metrics in the Prometheus text format, served at `/metrics`. */
-  readonly metrics?: () => Promise<MetricsText>;
+  readonly metrics?: (() => Promise<MetricsText>) | undefined;
   /** Pages by path, such as `/debug/queues`. */
-  readonly pages?: Pages;
+  readonly pages?: Pages | undefined;
   /** Downloads by path, such as `/debug/pprof/profile`. GET only. */
-  readonly downloads?: Downloads;
+  readonly downloads?: Downloads | undefined;
   /** Settings by path, such as `/debug/flags/v`: read with GET, changed with PUT. */
-  readonly settings?: Settings;
+  readonly settings?: Settings | undefined;
   /** Calls by path, such as `/convert`. POST with JSON only. */
-  readonly calls?: Calls;
+  readonly calls?: Calls | undefined;
 }
 
 /** Response of a page. */

@@ -21,7 +21,7 @@ export interface CertificateFilesDeps {
   readonly clock: Clock;
   readonly log: Logger;
   /** @default reads from the file system */
-  readonly readFile?: ReadFile;
+  readonly readFile?: ReadFile | undefined;
 }
 
 /** Options of {@link CertificateFiles}. */
@@ -34,7 +34,7 @@ export interface CertificateFilesOptions {
    * Interval at which the files are read again, in milliseconds.
    * @default 10_000
    */
-  readonly reloadIntervalMs?: number;
+  readonly reloadIntervalMs?: number | undefined;
 }
 
 /**

@@ -16,9 +16,9 @@ export interface BodyMemoryOptions {
    * Maximum time that a body waits for memory, in milliseconds.
    * @default 5000
    */
-  readonly waitMs?: number;
+  readonly waitMs?: number | undefined;
   /** @default systemClock */
-  readonly clock?: Pick<Clock, 'after' | 'monotonic'>;
+  readonly clock?: Pick<Clock, 'after' | 'monotonic'> | undefined;
 }
 
 /** Time in which a body may have any rate, and the minimum average rate after it. */

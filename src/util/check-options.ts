@@ -3,6 +3,9 @@ import { didYouMean } from './did-you-mean.ts';
 /** The names of all options of `O`. The compiler reports missing and superfluous names. */
 export type OptionNames<O> = Readonly<Record<keyof O, true>>;
 
+/** Options after their defaults were set. */
+export type WithDefaults<O> = { readonly [K in keyof O]-?: Exclude<O[K], undefined> };
+
 /**
  * Rejects unknown options. Without TypeScript, a misspelt option would be ignored without an error.
  *

@@ -95,13 +95,13 @@ export interface ClockJumpsOptions {
    * Time between two checks, in milliseconds: the maximum delay until a jump is detected.
    * @default 1000
    */
-  readonly checkIntervalMs?: number;
+  readonly checkIntervalMs?: number | undefined;
   /**
    * Difference to the monotonic clock that does not count as a jump, in milliseconds. Slewing, which
    * changes the speed of the wall clock by up to 0.1 %, must stay below it between two checks.
    * @default 250
    */
-  readonly toleranceMs?: number;
+  readonly toleranceMs?: number | undefined;
 }
 
 /**

@@ -8,21 +8,21 @@ export interface HttpRequest {
   readonly path: string;
   /** Lower-case names. */
   readonly headers: Readonly<Record<string, string>>;
-  readonly body?: string | Uint8Array;
+  readonly body?: string | Uint8Array | undefined;
   /** Ends the exchange when it aborts, also while the response body is read. */
-  readonly signal?: AbortSignal;
+  readonly signal?: AbortSignal | undefined;
   /**
    * Marks a request whose response has no end, such as a watch, and may be idle for a long time. Transports
    * use a connection with health checks for it if they can.
    * @default false
    */
-  readonly longRunning?: boolean;
+  readonly longRunning?: boolean | undefined;
   /**
    * Called immediately before the request is sent, which can be long after the call because requests wait
    * for connections. If it throws, nothing is sent and the request fails with its error. Handlers in the
    * same process need not call it, since they do not wait.
    */
-  readonly beforeSend?: () => void;
+  readonly beforeSend?: (() => void) | undefined;
 }
 
 /** The activity of a connection that has health checks. */

@@ -18,12 +18,12 @@ export interface LineWriterOptions {
    * Clock for retries of a descriptor that would block.
    * @default the clock of the machine, with timers that do not keep the process alive
    */
-  readonly clock?: Pick<Clock, 'monotonic' | 'after'>;
+  readonly clock?: Pick<Clock, 'monotonic' | 'after'> | undefined;
   /**
    * Maximum number of bytes that wait for a descriptor that would block.
    * @default 1048576 (1 MiB)
    */
-  readonly maxWaitingBytes?: number;
+  readonly maxWaitingBytes?: number | undefined;
 }
 
 /** The clock of the machine, with timers that do not keep the process alive. */

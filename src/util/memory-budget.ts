@@ -15,9 +15,9 @@ export interface MemoryBudgetOptions {
    * Maximum time that work waits, in milliseconds.
    * @default 5000
    */
-  readonly waitMs?: number;
+  readonly waitMs?: number | undefined;
   /** @default systemClock */
-  readonly clock?: Pick<Clock, 'after'>;
+  readonly clock?: Pick<Clock, 'after'> | undefined;
 }
 
 interface Waiter {

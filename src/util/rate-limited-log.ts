@@ -23,18 +23,18 @@ export interface RateLimitedLogOptions {
    * Minimum time between two lines of one cause, in milliseconds.
    * @default 60_000
    */
-  readonly windowMs?: number;
+  readonly windowMs?: number | undefined;
   /**
    * Delay of the first line of a cause, in milliseconds, to collect reports of the same moment. Zero
    * writes it at once.
    * @default 0
    */
-  readonly gatherMs?: number;
+  readonly gatherMs?: number | undefined;
   /**
    * Number of lines in a window that are written at once.
    * @default 1
    */
-  readonly burst?: number;
+  readonly burst?: number | undefined;
 }
 
 const WINDOW_MS = 60_000;

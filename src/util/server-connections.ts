@@ -11,7 +11,7 @@ export interface ConnectionLimits {
   /** Timeout of an HTTP/2 connection without requests in flight, in milliseconds. */
   readonly idleMs: number;
   /** @default the connections of all servers of the process */
-  readonly pool?: ConnectionPool;
+  readonly pool?: ConnectionPool | undefined;
 }
 
 /**

@@ -1,3 +1,4 @@
+import type { WithDefaults } from './check-options.ts';
 import { goQuote } from './go-quote.ts';
 import { lineWriterOf } from './line-writer.ts';
 import type { LogFields, Logger } from './logger.ts';
@@ -10,17 +11,17 @@ export interface TextLoggerOptions {
    * Highest verbosity level that is logged: 2 logs changes to objects, 4 decisions.
    * @default 0
    */
-  readonly verbosity?: number;
+  readonly verbosity?: number | undefined;
   /**
    * Writes one line, which has no line break.
    * @default writes to standard error; lines that cannot be written are dropped
    */
-  readonly write?: (line: string) => void;
+  readonly write?: ((line: string) => void) | undefined;
   /**
    * Returns the time in milliseconds since the Unix epoch.
    * @default Date.now
    */
-  readonly now?: () => number;
+  readonly now?: (() => number) | undefined;
 }
 
 /** Maximum length of a field. Authors of objects control the length of some fields. */
@@ -50,13 +51,13 @@ export function textLogger(options: TextLoggerOptions = {}): Logger {
 }
 
 class TextLogger implements Logger {
-  readonly #options: Required<TextLoggerOptions>;
+  readonly #options: WithDefaults<TextLoggerOptions>;
   readonly #level: number;
   readonly #name: string;
   readonly #fields: LogFields;
 
   constructor(
-    options: Required<TextLoggerOptions>,
+    options: WithDefaults<TextLoggerOptions>,
     level: number,
     name: string,
     fields: LogFields,

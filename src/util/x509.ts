@@ -35,17 +35,17 @@ export interface CertificateAuthorityOptions {
    * Source of the time from which certificates are valid.
    * @default the clock of the machine
    */
-  readonly clock?: Pick<Clock, 'now'>;
+  readonly clock?: Pick<Clock, 'now'> | undefined;
   /**
    * Validity of the authority and its certificates, in milliseconds.
    * @default 365 days
    */
-  readonly validityMs?: number;
+  readonly validityMs?: number | undefined;
   /**
    * Source of serial numbers: returns `size` unpredictable bytes.
    * @default node:crypto
    */
-  readonly random?: (size: number) => Uint8Array;
+  readonly random?: ((size: number) => Uint8Array) | undefined;
 }
 
 /** The subject of a certificate to issue. */
@@ -53,16 +53,16 @@ export interface CertificateRequest {
   /** In a client certificate, the name of the user. */
   readonly commonName: string;
   /** In a client certificate, the groups of the user. */
-  readonly organizations?: readonly string[];
-  readonly dnsNames?: readonly string[];
+  readonly organizations?: readonly string[] | undefined;
+  readonly dnsNames?: readonly string[] | undefined;
   /** IPv4 or IPv6 addresses. */
-  readonly ipAddresses?: readonly string[];
+  readonly ipAddresses?: readonly string[] | undefined;
   readonly usages: 'server' | 'client';
   /**
    * Type of the key: EC P-256, or RSA with 2048 bits.
    * @default 'ec'
    */
-  readonly keyType?: 'ec' | 'rsa';
+  readonly keyType?: 'ec' | 'rsa' | undefined;
 }
 
 /** A certificate and its private key, in PEM. */

@@ -53,18 +53,18 @@ export interface ManagedCertificateOptions {
    * Validity of serving certificates, in milliseconds. They are renewed at two thirds of it.
    * @default 90 days
    */
-  readonly validityMs?: number;
+  readonly validityMs?: number | undefined;
   /**
    * Validity of the certificate authority, in milliseconds; at least four times `validityMs`.
    * @default 3650 days
    */
-  readonly authorityValidityMs?: number;
+  readonly authorityValidityMs?: number | undefined;
   /**
    * Time between the update of the CA bundles and the first certificate of a new authority, in milliseconds. API
    * servers must observe the new bundles within this time.
    * @default 60_000
    */
-  readonly propagationMs?: number;
+  readonly propagationMs?: number | undefined;
 }
 
 /** Dependencies of `ManagedCertificate`. */

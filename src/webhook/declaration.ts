@@ -2,6 +2,7 @@ import type { FieldError } from '../api/field-error.ts';
 import type { LabelSelector } from '../api/label-selector.ts';
 import type { DeepReadonly, Draft, KubernetesObject, ObjectMeta } from '../api/object.ts';
 import type { Resource } from '../api/resource.ts';
+import type { WithDefaults } from '../util/check-options.ts';
 
 /** Operations that webhooks review. */
 export type AdmissionOperation = 'CREATE' | 'UPDATE' | 'DELETE';
@@ -108,48 +109,48 @@ export interface AdmissionOptions<O extends AdmissionOperation = AdmissionOperat
    * path.
    * @default none
    */
-  readonly name?: string;
+  readonly name?: string | undefined;
   /** @default CREATE and UPDATE */
-  readonly operations?: readonly O[];
+  readonly operations?: readonly O[] | undefined;
   /**
    * Reviewed subresources. `''` is the object itself.
    * @default ['']
    */
-  readonly subresources?: readonly string[];
+  readonly subresources?: readonly string[] | undefined;
   /**
    * Whether the function is called for updates of an object with a deletion timestamp. If its finalizers cannot be
    * removed because the object is not valid any more, the object cannot be deleted.
    * @default false
    */
-  readonly whileDeleting?: boolean;
+  readonly whileDeleting?: boolean | undefined;
   /**
    * What the API server does if the call fails: reject the request, or ignore the webhook.
    * @default 'Fail'
    */
-  readonly failurePolicy?: 'Fail' | 'Ignore';
+  readonly failurePolicy?: 'Fail' | 'Ignore' | undefined;
   /**
    * Timeout of the call in seconds, 1 to 30. The function has a tenth less: 250 ms to one second.
    * @default 10
    */
-  readonly timeoutSeconds?: number;
+  readonly timeoutSeconds?: number | undefined;
   /** @default none */
-  readonly matchConditions?: readonly MatchCondition[];
+  readonly matchConditions?: readonly MatchCondition[] | undefined;
   /** Selects namespaces by their labels. @default all namespaces */
-  readonly namespaceSelector?: LabelSelector;
+  readonly namespaceSelector?: LabelSelector | undefined;
   /** Selects objects by their labels. Users who can change labels can evade the webhook. @default all objects */
-  readonly objectSelector?: LabelSelector;
+  readonly objectSelector?: LabelSelector | undefined;
   /**
    * Side effects of the function, such as writes to other systems. With `NoneOnDryRun`, it checks `isDryRun`.
    * @default 'None'
    */
-  readonly sideEffects?: 'None' | 'NoneOnDryRun';
+  readonly sideEffects?: 'None' | 'NoneOnDryRun' | undefined;
 }
 
 /** Options of `defaults`. */
 export type DefaultingOptions = AdmissionOptions<'CREATE' | 'UPDATE'>;
 
 /** Options with their defaults. */
-export type CompleteAdmissionOptions = Required<
+export type CompleteAdmissionOptions = WithDefaults<
   Omit<AdmissionOptions, 'name' | 'namespaceSelector' | 'objectSelector'>
 > &
   Pick<AdmissionOptions, 'name' | 'namespaceSelector' | 'objectSelector'>;
@@ -211,7 +212,7 @@ export interface RuleOptions extends Omit<AdmissionOptions, 'sideEffects' | 'tim
    * change policies, and ignores errors in unchanged values. The options except `name` are those of a policy.
    * @default 'policy'
    */
-  readonly as?: 'policy' | 'schema';
+  readonly as?: 'policy' | 'schema' | undefined;
 }
 
 /** Rules in CEL for one version of a kind. */

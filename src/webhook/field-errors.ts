@@ -72,11 +72,11 @@ export interface AdmissionDeniedOptions {
    * HTTP status, 400 to 599.
    * @default 403
    */
-  readonly code?: number;
+  readonly code?: number | undefined;
   /** @default 'Forbidden' if the code is 403, otherwise none */
-  readonly reason?: string;
+  readonly reason?: string | undefined;
   /** @default none */
-  readonly details?: StatusDetails;
+  readonly details?: StatusDetails | undefined;
 }
 
 /** Thrown by a function to reject a request. Other errors are failures, for which the failure policy decides. */

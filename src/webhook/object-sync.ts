@@ -28,7 +28,7 @@ export interface ObjectSyncDeps {
    * Time without a write that resets the backoff of writes, in milliseconds.
    * @default 600_000
    */
-  readonly stableMs?: number;
+  readonly stableMs?: number | undefined;
 }
 
 /** Watches one object by its name, and calls a sync handler after each change and after the time that it returned. */

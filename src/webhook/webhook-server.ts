@@ -52,7 +52,7 @@ export class WebhookServer implements Runnable {
         routes: { calls: new Map(reviewer.paths.map((path) => [path, callOf(reviewer, path)])) },
         drainTimeoutMs: DRAIN_MS,
         onRefused: (refusal) => reviewer.refused(refusal),
-        ...(maxConnections !== undefined && { maxConnections }),
+        maxConnections,
       },
     );
     const check = () => (this.#isListening ? undefined : 'the server does not listen yet');

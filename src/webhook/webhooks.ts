@@ -201,13 +201,13 @@ function complete(options: AdmissionOptions, where: string): CompleteAdmissionOp
   }
   if (operations.length === 0) throw new RangeError(`${where}: operations is empty`);
   return {
-    subresources: [''],
-    whileDeleting: false,
-    failurePolicy: 'Fail',
-    matchConditions: [],
-    sideEffects: 'None',
     ...options,
     timeoutSeconds,
     operations,
+    subresources: options.subresources ?? [''],
+    whileDeleting: options.whileDeleting ?? false,
+    failurePolicy: options.failurePolicy ?? 'Fail',
+    matchConditions: options.matchConditions ?? [],
+    sideEffects: options.sideEffects ?? 'None',
   };
 }

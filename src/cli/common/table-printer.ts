@@ -16,12 +16,12 @@ export interface TablePrinterOptions {
    * Whether to show all columns, as `-o wide` does.
    * @default false
    */
-  readonly wide?: boolean;
+  readonly wide?: boolean | undefined;
   /**
    * Prefix of every name, as kubectl prints it for several kinds: `pod/`.
    * @default ''
    */
-  readonly namePrefix?: string;
+  readonly namePrefix?: string | undefined;
 }
 
 /** Column widths of kubectl. */

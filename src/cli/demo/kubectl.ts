@@ -191,7 +191,7 @@ export class Kubectl {
     subresource?: 'scale',
   ): Promise<void> {
     const { client, signal } = this.#options;
-    const options = { ...(subresource && { subresource }), fieldManager: FIELD_MANAGER, signal };
+    const options = { subresource, fieldManager: FIELD_MANAGER, signal };
     await client.patch(resource, this.#at(resource, name), { type: 'merge', body }, options);
   }
 

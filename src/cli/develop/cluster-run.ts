@@ -37,7 +37,7 @@ export interface RunOnClusterOptions {
    * Flags: `--cluster=CONTEXT`, `--kubeconfig`, `--webhook-url`, and those of the program.
    * @default those of this process
    */
-  readonly argv?: readonly string[];
+  readonly argv?: readonly string[] | undefined;
 }
 
 /** Runs a program on a cluster, as `runOnCluster` does, and returns its exit code. */

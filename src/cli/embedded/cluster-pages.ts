@@ -11,6 +11,7 @@ import { objectPage } from '../../serving/object-page.ts';
 import type { CachedObjects } from '../../serving/object-page.ts';
 import type { HttpServerRoutes, RouteSetting } from '../../serving/routes.ts';
 import { jsonPages } from '../../serving/routes.ts';
+import type { WithDefaults } from '../../util/check-options.ts';
 import { redactText } from '../../util/redact.ts';
 
 /** User agent of the cluster controllers. */
@@ -28,7 +29,7 @@ const MAX_PATH = 300;
 export function clusterPages(
   server: ApiServer,
   url: string,
-): Required<Pick<HttpServerRoutes, 'pages' | 'settings'>> {
+): WithDefaults<Pick<HttpServerRoutes, 'pages' | 'settings'>> {
   const json = jsonPages(redactText);
   const settings = new Map([
     ['/debug/faults/fail-next-write', failNextWrite(server)],

@@ -32,26 +32,26 @@ export interface EmbeddedClusterOptions {
   /** @default none: objects are in memory only */
   readonly dataDir?: string | undefined;
   /** @default the version that the server behaves like */
-  readonly kubernetesVersion?: KubernetesVersion;
+  readonly kubernetesVersion?: KubernetesVersion | undefined;
   /**
    * Whether new Pods need an existing ServiceAccount.
    * @default false
    */
-  readonly serviceAccounts?: boolean;
+  readonly serviceAccounts?: boolean | undefined;
   /**
    * Whether objects of storage are protected while they are in use.
    * @default false
    */
-  readonly storageProtection?: boolean;
+  readonly storageProtection?: boolean | undefined;
   /**
    * Whether users get a warning for Pods and workloads whose programs are not simulated.
    * @default false
    */
-  readonly warnsOfSimulation?: boolean;
+  readonly warnsOfSimulation?: boolean | undefined;
   /** @default no audit events */
-  readonly audit?: ApiServerOptions['audit'];
+  readonly audit?: ApiServerOptions['audit'] | undefined;
   /** @default none are recorded */
-  readonly metrics?: ApiServerMetrics;
+  readonly metrics?: ApiServerMetrics | undefined;
 }
 
 /** API server in this process, listening with TLS. */

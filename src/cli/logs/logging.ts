@@ -28,7 +28,7 @@ export interface LoggingOptions {
    * JSON format: write info lines to standard output and errors to standard error.
    * @default false
    */
-  readonly splitStream?: boolean;
+  readonly splitStream?: boolean | undefined;
 }
 
 /** Destination of log lines, clock and process ID. */

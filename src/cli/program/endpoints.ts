@@ -160,7 +160,7 @@ function server(
 /** Options of {@link servePage}. */
 interface PageOptions {
   readonly pages: Pages;
-  readonly settings?: Settings;
+  readonly settings?: Settings | undefined;
   readonly port: number;
   readonly log: Logger;
   /** Called with the address of the page. */

@@ -142,7 +142,7 @@ export interface ProgramOptions<F extends Flags = Flags> {
    * First paragraph of the help.
    * @default a sentence about controllers
    */
-  readonly description?: string;
+  readonly description?: string | undefined;
   /** By their names in `--controllers`. */
   readonly controllers: Readonly<Record<string, ProgramController<F>>>;
   /**
@@ -151,24 +151,24 @@ export interface ProgramOptions<F extends Flags = Flags> {
    * namespaces that their webhook configurations select.
    * @default none
    */
-  readonly webhooks?: Webhooks | WebhooksBuilder<F>;
+  readonly webhooks?: Webhooks | WebhooksBuilder<F> | undefined;
   /**
    * Whether `run` serves the webhooks without `--webhook-bind-address`, and `manifests` prints their manifests.
    * @default true
    */
-  readonly webhooksOnByDefault?: boolean;
+  readonly webhooksOnByDefault?: boolean | undefined;
   /**
    * Folder of a kustomization, for `manifests` and for the permissions that `check` checks, with a final slash.
    * @default none: there is no command `manifests`
    */
-  readonly deploy?: URL;
+  readonly deploy?: URL | undefined;
   /**
    * Flags of `run` and `check`, in addition to the usual ones. In a test, `flagValues` has their default values.
    * @default none
    */
-  readonly flags?: F & FlagNames<F>;
+  readonly flags?: (F & FlagNames<F>) | undefined;
   /** @default none */
-  readonly commands?: readonly ProgramCommand[];
+  readonly commands?: readonly ProgramCommand[] | undefined;
   /**
    * Creates an OpenTelemetry span for each sync and each of its requests: the module `@opentelemetry/api`.
    * @default none; the flag `--tracing` loads the module

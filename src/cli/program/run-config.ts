@@ -151,7 +151,7 @@ export function runConfig(
     debugBindAddress: values['debug-bind-address'],
     profilerAddress: profilerAddress(values),
     serving: servingConfig(values),
-    ...(webhooks && { webhooks }),
+    webhooks,
     isTraced: values.tracing,
     recording: recordingConfig(values),
   };

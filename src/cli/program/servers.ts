@@ -9,6 +9,7 @@ import { clockSkewCheck, EventLoopMonitor } from '../../serving/health-checks.ts
 import type { HealthCheck } from '../../serving/health-checks.ts';
 import { newProfiling } from '../../serving/profiling.ts';
 import type { HttpServerRoutes } from '../../serving/routes.ts';
+import type { WithDefaults } from '../../util/check-options.ts';
 import type { Clock } from '../../util/clock.ts';
 import type { Logger } from '../../util/logger.ts';
 import { redactText } from '../../util/redact.ts';
@@ -34,7 +35,7 @@ export interface ServerOptions {
    * Further debug pages and settings.
    * @default none
    */
-  readonly debugRoutes?: Required<Pick<HttpServerRoutes, 'pages' | 'settings'>> | undefined;
+  readonly debugRoutes?: WithDefaults<Pick<HttpServerRoutes, 'pages' | 'settings'>> | undefined;
   /**
    * Environment of the process, for commands that the user can repeat.
    * @default none

@@ -19,17 +19,17 @@ export interface StartGarbageDeps {
    * Used heap above which nothing is done.
    * @default 64 MiB
    */
-  readonly maxHeapBytes?: number;
+  readonly maxHeapBytes?: number | undefined;
   /**
    * Returns the share of the time since the last call for which the program worked.
    * @default that of the event loop
    */
-  readonly utilization?: () => number;
+  readonly utilization?: (() => number) | undefined;
   /**
    * Collects all garbage.
    * @default the garbage collector of the engine, if it has one that can be called
    */
-  readonly collect?: () => void;
+  readonly collect?: (() => void) | undefined;
 }
 
 /**

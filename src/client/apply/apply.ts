@@ -38,7 +38,7 @@ export interface ApplyOptions {
    * With `Strict`, a field that the kind does not have is an error.
    * @default 'Strict'
    */
-  readonly fieldValidation?: WriteOptions['fieldValidation'];
+  readonly fieldValidation?: WriteOptions['fieldValidation'] | undefined;
   /**
    * Namespace of objects that name none.
    * @default 'default'

@@ -22,5 +22,5 @@ export const readTextFile: ReadFile = async (path) =>
 export async function openInput(path: string, signal?: AbortSignal): Promise<Readable> {
   if (!(await stat(path)).isFIFO()) return createReadStream(path, { signal });
   const fd = await promisify(open)(path, constants.O_RDONLY | constants.O_NONBLOCK);
-  return new Socket({ fd, readable: true, writable: false, ...(signal && { signal }) });
+  return new Socket({ fd, readable: true, writable: false, signal });
 }

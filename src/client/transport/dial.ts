@@ -74,8 +74,8 @@ const SOCKS_PORT = '1080';
 function tlsOptions(options: Pick<DialOptions, 'tls' | 'insecure'>): ServerTrust & {
   readonly minVersion: SecureVersion;
   readonly rejectUnauthorized: boolean;
-  readonly cert?: string;
-  readonly key?: string;
+  readonly cert: string | undefined;
+  readonly key: string | undefined;
 } {
   const { ca, certificate, key } = options.tls;
   return {
@@ -83,8 +83,8 @@ function tlsOptions(options: Pick<DialOptions, 'tls' | 'insecure'>): ServerTrust
     // Explicit, so that NODE_TLS_REJECT_UNAUTHORIZED cannot switch it off.
     rejectUnauthorized: !options.insecure,
     ...serverTrust(ca),
-    ...(certificate !== undefined && { cert: certificate }),
-    ...(key !== undefined && { key }),
+    cert: certificate,
+    key,
   };
 }
 
@@ -136,7 +136,7 @@ function dialTcp(
     noDelay: true,
     keepAlive: true,
     keepAliveInitialDelay: TCP_KEEP_ALIVE_MS,
-    ...(lookup !== undefined && { lookup }),
+    lookup,
   });
   return waitForSocket({ socket, event: 'connect', timeoutMs: dialTimeoutMs, clock, signal });
 }

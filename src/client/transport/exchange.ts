@@ -9,7 +9,7 @@ export interface ExchangeOptions {
   /** Ends the exchange when it aborts; the response or its body then rejects with the reason. */
   readonly signal?: AbortSignal | undefined;
   /** Called immediately before the request is written to a connection, as in {@link HttpRequest}. */
-  readonly beforeSend?: HttpRequest['beforeSend'];
+  readonly beforeSend?: HttpRequest['beforeSend'] | undefined;
   /** Returns the error to throw for an error of the connection. */
   readonly explain: Explain;
 }

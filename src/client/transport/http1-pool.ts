@@ -14,9 +14,9 @@ export interface Http1PoolOptions extends Pick<
    * Maximum time for which an idle connection is kept, in milliseconds. The server can request a shorter time.
    * @default 30000, which is less than in load balancers and servers
    */
-  readonly keepAliveMs?: number;
+  readonly keepAliveMs?: number | undefined;
   /** @default the machine's clock */
-  readonly clock?: Http1ConnectionOptions['clock'];
+  readonly clock?: Http1ConnectionOptions['clock'] | undefined;
 }
 
 const KEEP_ALIVE_MS = 30_000;
@@ -99,10 +99,11 @@ export class Http1Pool {
   }
 
   async #sendOnNew(request: WireRequest, handler: ResponseHandler): Promise<void> {
+    const { dial, clock = idleClock, keepAliveMs = KEEP_ALIVE_MS, ...options } = this.#options;
     this.#dialling++;
     let socket: Socket;
     try {
-      socket = await this.#options.dial(this.#closed.signal);
+      socket = await dial(this.#closed.signal);
     } catch (error) {
       this.#dialling--;
       handler.onResponseError(error);
@@ -111,9 +112,9 @@ export class Http1Pool {
     }
     this.#dialling--;
     const connection = new Http1Connection({
-      clock: idleClock,
-      keepAliveMs: KEEP_ALIVE_MS,
-      ...this.#options,
+      ...options,
+      clock,
+      keepAliveMs,
       socket,
       onIdle: (idle) => {
         if (this.#retired) idle.destroy(closedError());

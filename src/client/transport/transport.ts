@@ -20,7 +20,7 @@ export interface TransportOptions {
    * in flight end on the old ones.
    * @default the CAs that Node trusts, no client certificate
    */
-  readonly tls?: () => TlsMaterial | Promise<TlsMaterial>;
+  readonly tls?: (() => TlsMaterial | Promise<TlsMaterial>) | undefined;
   /** Called when either side rejected the other's certificate, so that `tls` can read the files again. */
   readonly onTlsRejected?: (() => void) | undefined;
   /**
@@ -36,26 +36,26 @@ export interface TransportOptions {
   /** URL of the proxy, as in `DialOptions`. */
   readonly proxyUrl?: string | undefined;
   /** Additional headers of every request; names can repeat. */
-  readonly headers?: readonly (readonly [name: string, value: string])[];
+  readonly headers?: readonly (readonly [name: string, value: string])[] | undefined;
   /**
    * Timeout for the response headers, in milliseconds. It is above the server's own 60 s, so that a 504 of the
    * server arrives first. Does not apply to watches over HTTP/2.
    * @default 65000
    */
-  readonly headersTimeoutMs?: number;
+  readonly headersTimeoutMs?: number | undefined;
   /**
    * Timeout for each further part of a response, in milliseconds; 0 disables it.
    * @default 0
    */
-  readonly bodyTimeoutMs?: number;
+  readonly bodyTimeoutMs?: number | undefined;
   /** Resolves host names, as in `DialOptions`. */
   readonly lookup?: LookupFunction | undefined;
   /** Timeout of the TCP connection, as in `DialOptions`. */
-  readonly dialTimeoutMs?: number;
+  readonly dialTimeoutMs?: number | undefined;
   /** Timeout of the TLS handshake, as in `DialOptions`. */
-  readonly handshakeTimeoutMs?: number;
+  readonly handshakeTimeoutMs?: number | undefined;
   /** @default the machine's clock */
-  readonly clock?: Pick<Clock, 'after'>;
+  readonly clock?: Pick<Clock, 'after'> | undefined;
 }
 
 /** Connections to one API server. */

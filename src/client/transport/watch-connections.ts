@@ -15,8 +15,14 @@ import type { TransportOptions } from './transport.ts';
 import { rejectOnAbort } from '../../util/abort.ts';
 
 /** Options of `WatchConnections`. */
-export interface WatchConnectionsOptions
-  extends Omit<TransportOptions, 'headersTimeoutMs' | 'clock'>, Partial<HealthCheckLimits> {
+export interface WatchConnectionsOptions extends Omit<
+  TransportOptions,
+  'headersTimeoutMs' | 'clock'
+> {
+  /** @default 20_000 */
+  readonly pingAfterMs?: HealthCheckLimits['pingAfterMs'] | undefined;
+  /** @default 10_000 */
+  readonly pingTimeoutMs?: HealthCheckLimits['pingTimeoutMs'] | undefined;
   /** @default the machine's clock */
   readonly clock?: Pick<Clock, 'monotonic' | 'after'> | undefined;
   /**

@@ -70,7 +70,11 @@ export function fooSync({ foos, deployments, recorder, clock }: FooSyncDeps): Sy
 
     const report = async (
       readiness: Readiness,
-      rest: { event?: StatusEvent; error?: Error; deployment?: DeepReadonly<Deployment> } = {},
+      rest: {
+        event?: StatusEvent | undefined;
+        error?: Error;
+        deployment?: DeepReadonly<Deployment>;
+      } = {},
     ) => {
       const { deployment, ...eventAndError } = rest;
       const status: FooStatus = buildFooStatus(foo, readiness, deployment, clock.now());
@@ -133,7 +137,10 @@ export function fooSync({ foos, deployments, recorder, clock }: FooSyncDeps): Sy
       message: 'Foo synced successfully',
       repeats: !statuses.hasSubresource,
     };
-    return report(fooReadiness(object), { deployment: object, ...(isEvent && { event }) });
+    return report(fooReadiness(object), {
+      deployment: object,
+      event: isEvent ? event : undefined,
+    });
   };
 }
 

@@ -48,7 +48,7 @@ export interface OwnedObjectTaskOptions<T extends KubernetesObject> {
    */
   readonly onObject?: ((webapp: DeepReadonly<WebApp>, object: DeepReadonly<T>) => void) | undefined;
   /** Fields from which members are removed that the desired object does not have: see `ensureOwnedObject`. */
-  readonly exact?: OwnedObjectOptions<T>['exact'];
+  readonly exact?: OwnedObjectOptions<T>['exact'] | undefined;
   /**
    * Fields of the spec without which the object does not do what it is for: the task fails if admission changes them.
    * @default none

@@ -56,13 +56,13 @@ export interface TaskErrorOptions {
    * Whether a user must change something: sets the condition Stalled.
    * @default false
    */
-  readonly stalled?: boolean;
+  readonly stalled?: boolean | undefined;
   /**
    * Whether a retry fails in the same way until an event of the WebApp or its owned objects arrives. The key
    * is not retried before, and the failure is recorded once. Implies `stalled`.
    * @default false
    */
-  readonly terminal?: boolean;
+  readonly terminal?: boolean | undefined;
 }
 
 /** A failure of a hook with a reason for the condition. Other errors have the reason `Failed`. */

@@ -76,7 +76,7 @@ describe('Owned objects', () => {
   });
   afterEach(() => stop());
 
-  const nameOf = ({ path, body }: { path: string; body?: string | Uint8Array }) => {
+  const nameOf = ({ path, body }: { path: string; body?: string | Uint8Array | undefined }) => {
     const [last = ''] = path.split('?')[0]?.split('/').slice(-1) ?? [];
     const named: unknown = JSON.parse(String(body ?? '{}'));
     return last.endsWith('s') ? (named as OwnedDraft).metadata.name : last;
