@@ -250,7 +250,7 @@ export class InformerSet implements Runnable {
       relistSpread: this.#relistSpread,
       onHistoryLost: (lastQuorumReadMs) => this.#relistOthers(informer, lastQuorumReadMs),
       transform,
-      pageSize: pageSize ?? options.pageSize,
+      ...(pageSize !== undefined && { pageSize }),
     });
     this.#informers.set(id, informer);
     this.#transforms.set(id, transform);

@@ -52,6 +52,7 @@ test('has defaults for local runs', () => {
       ciphers: undefined,
       http2: false,
     },
+    webhooks: undefined,
     isTraced: false,
     recording: undefined,
   });
@@ -136,6 +137,7 @@ test('converts flags to the units of the program, and to text for the log', () =
     metricsBindAddress: '[::1]:8080',
     debugBindAddress: 'localhost:6060',
     profilerAddress: ':6061',
+    webhooks: undefined,
     isTraced: false,
     recording: undefined,
     serving: {
