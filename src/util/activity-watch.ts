@@ -6,7 +6,10 @@ const MAX_SYNCS = 10_000;
 
 /** Number of requests to one path that make a loop. */
 const MAX_REQUESTS = 50_000;
-const MAX_WRITES: ReadonlyMap<string, number> = new Map([
+
+/** The same for some methods while the test waits: a POST creates another object each time. */
+const MAX_REPEATED: ReadonlyMap<string, number> = new Map([
+  ['GET', 10_000],
   ['DELETE', 100],
   ['PUT', 1000],
   ['PATCH', 1000],
@@ -18,9 +21,16 @@ const TURN_EVERY = 500;
 /** Number of requests and causes that an error names. */
 const MAX_NAMED = 5;
 
+/** Number of syncs of each kind that an error names. */
+const MAX_NAMED_SYNCS = 2;
+
+/** Number of syncs of a key at one instant that can be part of a loop. */
+const MIN_REPEATED = 20;
+
+type Sync = Activity & { readonly kind: 'sync' };
+
 interface SyncedKey {
-  readonly controller: string;
-  readonly key: string;
+  readonly sync: Sync;
   times: number;
   readonly causes: Map<string, number>;
 }
@@ -28,6 +38,8 @@ interface SyncedKey {
 /** Counts syncs and requests at one instant of virtual time, and finds loops in which no time passes. */
 export class ActivityWatch {
   readonly #syncs = new Map<string, SyncedKey>();
+  /** Syncs that have not ended, also of former instants. */
+  readonly #running = new Map<string, Sync>();
   readonly #requests = new Map<string, number>();
   #count = 0;
   #loop: string | undefined;
@@ -61,6 +73,10 @@ export class ActivityWatch {
    * @param isAdvancing whether the test waits. It may itself change an object often
    */
   add(activity: Activity, isAdvancing: boolean): Promise<void> | undefined {
+    if (activity.kind === 'syncEnd') {
+      this.#running.delete(idOf(activity));
+      return undefined;
+    }
     this.#count++;
     const times = activity.kind === 'sync' ? this.#addSync(activity) : this.#addRequest(activity);
     const isLooping = times >= limitOf(activity, isAdvancing);
@@ -78,12 +94,13 @@ export class ActivityWatch {
     return this.#loop !== undefined || this.#count % TURN_EVERY === 0 ? nextTurn() : undefined;
   }
 
-  #addSync({ controller, key, causes }: Activity & { kind: 'sync' }): number {
-    const id = `${controller} ${key}`;
-    const synced = this.#syncs.get(id) ?? { controller, key, times: 0, causes: new Map() };
+  #addSync(sync: Sync): number {
+    const id = idOf(sync);
+    const synced = this.#syncs.get(id) ?? { sync, times: 0, causes: new Map() };
     this.#syncs.set(id, synced);
+    this.#running.set(id, sync);
     synced.times++;
-    for (const { text, times } of causes) {
+    for (const { text, times } of sync.causes) {
       synced.causes.set(text, (synced.causes.get(text) ?? 0) + times);
     }
     return synced.times;
@@ -97,19 +114,33 @@ export class ActivityWatch {
   }
 
   #describe(): string {
-    const most = [...this.#syncs.values()].sort((a, b) => b.times - a.times).slice(0, 2);
-    const syncs = most.map(
-      ({ controller, key, times, causes }) =>
-        `  controller "${controller}" synced ${key} ${times} times: ${frequent(causes).join(', ')}`,
-    );
-    const requests = frequent(this.#requests).map((line) => `  ${line}`);
-    return [...syncs, ...requests].join('\n');
+    const repeated = [...this.#syncs]
+      .filter(([, { times }]) => times >= MIN_REPEATED)
+      .sort(([, a], [, b]) => b.times - a.times)
+      .slice(0, MAX_NAMED_SYNCS);
+    const ids = new Set(repeated.map(([id]) => id));
+    const endless = [...this.#running].filter(([id]) => !ids.has(id)).slice(0, MAX_NAMED_SYNCS);
+    return [
+      ...repeated.map(
+        ([, { sync, times, causes }]) =>
+          `  controller "${sync.controller}" synced ${sync.key} ${times} times: ${frequent(causes).join(', ')}`,
+      ),
+      ...endless.map(([, { controller, key, causes }]) => {
+        const texts = frequent(new Map(causes.map(({ text, times }) => [text, times])));
+        return `  controller "${controller}" has not ended the sync of ${key}: ${texts.join(', ')}`;
+      }),
+      ...frequent(this.#requests).map((line) => `  ${line}`),
+    ].join('\n');
   }
 }
 
-function limitOf(activity: Activity, isAdvancing: boolean): number {
+function idOf({ controller, key }: { readonly controller: string; readonly key: string }): string {
+  return `${controller} ${key}`;
+}
+
+function limitOf(activity: Exclude<Activity, { kind: 'syncEnd' }>, isAdvancing: boolean): number {
   if (activity.kind === 'sync') return MAX_SYNCS;
-  return (isAdvancing ? MAX_WRITES.get(activity.method) : undefined) ?? MAX_REQUESTS;
+  return (isAdvancing ? MAX_REPEATED.get(activity.method) : undefined) ?? MAX_REQUESTS;
 }
 
 /** Returns the most frequent texts with their numbers. */

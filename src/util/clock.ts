@@ -23,14 +23,14 @@ export interface Clock {
   sleep(ms: number, signal?: AbortSignal): Promise<void>;
 
   /**
-   * Called before each sync and each request that this process serves, which wait for the promise. A clock with virtual
-   * time finds loops in which no time passes.
+   * Called before each sync and each request that this process serves, which wait for the promise, and after each sync. A
+   * clock with virtual time finds loops in which no time passes.
    * @default does nothing, because time passes by itself
    */
   active?(activity: Activity): Promise<void> | undefined;
 }
 
-/** What happens in a process: a sync of a controller, or a request to an API server in the process. */
+/** What happens in a process: a sync of a controller, its end, or a request to an API server in the process. */
 export type Activity =
   | {
       readonly kind: 'sync';
@@ -38,6 +38,7 @@ export type Activity =
       readonly key: string;
       readonly causes: readonly { readonly text: string; readonly times: number }[];
     }
+  | { readonly kind: 'syncEnd'; readonly controller: string; readonly key: string }
   | { readonly kind: 'request'; readonly method: string; readonly path: string };
 
 /** `setTimeout` turns a longer delay into 1 ms. */

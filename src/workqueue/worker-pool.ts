@@ -242,17 +242,13 @@ export class WorkerPool<K> implements Runnable {
   }
 
   async #handle(key: K, sync: SyncRun, log: Logger): Promise<Ending> {
+    const names = { controller: this.name, key: String(key) };
     const limit = syncSignal(this.#clock, this.#cutOff.signal, this.#syncTimeoutMs, () =>
       this.#metrics.timedOut(),
     );
     try {
       const { causes } = sync;
-      const pause = this.#clock.active?.({
-        kind: 'sync',
-        controller: this.name,
-        key: String(key),
-        causes,
-      });
+      const pause = this.#clock.active?.({ kind: 'sync', ...names, causes });
       if (pause) await pause;
       const result: unknown = await this.#handler(key, { ...sync, signal: limit.signal, log });
       return isOutcome(result)
@@ -262,6 +258,7 @@ export class WorkerPool<K> implements Runnable {
       return { kind: 'failed', error };
     } finally {
       limit.dispose();
+      void this.#clock.active?.({ kind: 'syncEnd', ...names });
     }
   }
 

@@ -56,6 +56,58 @@ it('advance rejects, and names controller and key, if a controller keeps itself 
   await running;
 });
 
+it('advance rejects, and names controller and key, if a sync repeats a request without end', async () => {
+  const { clock, client } = server();
+  const stop = new AbortController();
+  const fix = new AbortController();
+  const running = runControllers(
+    {
+      client,
+      clock,
+      log: silentLogger,
+      controllers: (kit) => [
+        new Controller(kit, {
+          name: 'endless',
+          kind: 'ConfigMap',
+          sync: async (key) => {
+            if (key !== 'default/x') return done();
+            while (!fix.signal.aborted) {
+              await client.patch(CONFIG_MAPS, AT, { type: 'merge', body: {} });
+            }
+            return done();
+          },
+        }).for(kit.informers.for(CONFIG_MAPS)),
+      ],
+    },
+    stop.signal,
+  );
+  // The end of this sync is recorded.
+  await client.create(CONFIG_MAPS, { ...CONFIG_MAP, metadata: { ...AT, name: 'ended' } });
+  await clock.advance(1000);
+  await client.create(CONFIG_MAPS, CONFIG_MAP);
+  await assert.rejects(clock.advance(10_000), ({ message }: Error) => {
+    assert.match(message, /controller "endless" .* default\/x: ConfigMap default\/x added/);
+    assert.match(message, /PATCH \/api\/v1\/namespaces\/default\/configmaps\/x/);
+    assert.doesNotMatch(message, /default\/ended/);
+    return true;
+  });
+  fix.abort();
+  await clock.advance(10_000);
+  stop.abort();
+  await clock.advance(60_000);
+  await running;
+});
+
+it('advance rejects if an object is read again without end', async () => {
+  const clock = new FakeClock();
+  clock.after(1000, () => {
+    for (let count = 0; count < 10_000; count++) {
+      void clock.active({ kind: 'request', method: 'GET', path: '/api/v1/nodes/x' });
+    }
+  });
+  await assert.rejects(clock.advance(5000), /GET \/api\/v1\/nodes\/x \(10000 times\)/);
+});
+
 it('advance rejects if a timer is set again for the same time without end', async () => {
   const clock = new FakeClock();
   let isLooping = true;
