@@ -73,11 +73,15 @@ export interface ObjectControllerOptions<T extends ObjectWithReadiness>
   readonly finalizer?: string | undefined;
   /**
    * Removes what an object that is being deleted has caused outside of its owned objects. Must be idempotent. Resolves
-   * when nothing is left, or to the outcome of the sync. If it throws, the object is not ready, as above.
+   * to undefined when nothing is left. Otherwise resolves to the readiness of the object, which is reported as that of
+   * `reconcile`, or only to an outcome. If it throws, the object is not ready, as above.
    * @default none; required by `finalizer`
    */
   readonly cleanUp?:
-    | ((object: DeepReadonly<T>, context: ReconcileContext<T>) => Promise<Outcome | undefined>)
+    | ((
+        object: DeepReadonly<T>,
+        context: ReconcileContext<T>,
+      ) => Promise<Reconciled<T> | Outcome | undefined>)
     | undefined;
   /**
    * Name of the writer in managedFields, and component of its events.

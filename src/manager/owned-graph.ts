@@ -112,6 +112,23 @@ export class OwnedGraph {
       : { kind: 'reconciling', reason: 'ObjectsNotReady', message };
   }
 
+  /**
+   * Returns the readiness of the owner while the objects are deleted, each after those that depend on it.
+   *
+   * @param present those that are not gone, of which at least one is left
+   */
+  deletionOf(present: ReadonlySet<OwnedDraft>): Readiness {
+    const left = this.drafts.filter((draft) => present.has(draft)).toReversed();
+    const message = left.map((draft) => {
+      const blockers = this.dependentsOf(draft).filter((dependent) => present.has(dependent));
+      const names = blockers.map((blocker) => nameOf(blocker));
+      return names.length > 0
+        ? `${nameOf(draft)} waits for the deletion of ${names.join(' and ')}`
+        : `${nameOf(draft)} is being deleted`;
+    });
+    return { kind: 'reconciling', reason: 'ObjectsTerminating', message: message.join('; ') };
+  }
+
   #describe(progress: Progress): string {
     const name = nameOf(progress.node.object);
     const blockers = this.#blockersOf(progress).map(({ node }) => nameOf(node.object));

@@ -12,8 +12,7 @@ import type { OptionNames } from '../util/check-options.ts';
 import { LruMap } from '../util/lru-map.ts';
 import { toBase64 } from '../util/bytes.ts';
 import { sha256 } from '../util/sha256.ts';
-import { done, SyncError } from '../workqueue/outcome.ts';
-import type { Outcome } from '../workqueue/outcome.ts';
+import { SyncError } from '../workqueue/outcome.ts';
 import { deleteOwnedObject, ensureOwnedObject, nameCollision } from './owned-object.ts';
 import type {
   AnyObject,
@@ -270,14 +269,15 @@ export class OwnedObjects<O extends KubernetesObject = KubernetesObject> impleme
    * Deletes the objects of a graph, each after those that depend on it are gone with all that they own. Call it in `cleanUp`:
    * the garbage collector deletes in any order.
    *
-   * @returns undefined when nothing is left, and otherwise an outcome: the events of the objects cause the next sync
+   * @returns undefined when nothing is left, and otherwise the readiness of the owner, whose message says which objects are
+   * being deleted and what waits for them. The events of the objects cause the next sync
    * @throws {ApiError} after all else is done, if the server rejected a deletion
    */
   async deleteGraph(
     context: OwnedObjectContext,
     owner: DeepReadonly<O>,
     nodes: readonly OwnedNode[],
-  ): Promise<Outcome | undefined> {
+  ): Promise<Readiness | undefined> {
     const graph = new OwnedGraph(nodes);
     const present = new Map(
       graph.drafts.flatMap((draft) => {
@@ -297,7 +297,7 @@ export class OwnedObjects<O extends KubernetesObject = KubernetesObject> impleme
       if (isDeleted) logWrite(context, `Deleted ${resource.kind}`, object);
     }
     rejections.throw();
-    return present.size > 0 ? done() : undefined;
+    return present.size > 0 ? graph.deletionOf(new Set(present.keys())) : undefined;
   }
 
   async #ensureAll<T extends KubernetesObject>(

@@ -414,6 +414,33 @@ test('cleans up before the object is deleted, and reports failures of it', async
   assert.deepEqual(new Set(calls.slice(calls.indexOf('cleanUp'))), new Set(['cleanUp']));
 });
 
+test('reports what cleanUp waits for', async (context) => {
+  let isLeft = true;
+  const { clock, client, server, live, ready } = await start(context, {
+    reconcile: async () => READY,
+    finalizer: FINALIZER,
+    cleanUp: async () =>
+      isLeft
+        ? {
+            kind: 'reconciling',
+            reason: 'Emptying',
+            message: '3 files are left',
+            outcome: requeueAfter(1000),
+          }
+        : undefined,
+  });
+  await clock.advance(10_000);
+  await client.delete(COUNTS, AT);
+  await clock.advance(10_000);
+  assert.equal(await ready(), 'False Emptying: 3 files are left');
+  const { revision } = server;
+  await clock.advance(60_000);
+  assert.equal(server.revision, revision);
+  isLeft = false;
+  await clock.advance(10_000);
+  await assert.rejects(live(), (error) => isApiError(error, 'notFound'));
+});
+
 test('does not reconcile an object that is being deleted', async (context) => {
   let syncs = 0;
   const { clock, client } = await start(context, {

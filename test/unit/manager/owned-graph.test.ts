@@ -178,9 +178,12 @@ test('objects are deleted after those that depend on them are gone', async () =>
   await setStatus(JOBS, 'migration', COMPLETE);
   await ensure();
   const seen: string[][] = [];
+  const messages: (string | undefined)[] = [];
   for (const resource of [DEPLOYMENTS, JOBS, CONFIG_MAPS]) {
-    assert.deepEqual(await deleteGraph(), { kind: 'done' });
-    assert.deepEqual(await deleteGraph(), { kind: 'done' }, 'it waits for the garbage collector');
+    const readiness = await deleteGraph();
+    assert.equal(readiness?.kind, 'reconciling');
+    assert.deepEqual(await deleteGraph(), readiness, 'it waits for the garbage collector');
+    messages.push(readiness.message);
     seen.push(await names());
     const name = seen.at(-1)?.find((each) => each.startsWith('-')) ?? '';
     await collect(resource, name.slice(1));
@@ -190,6 +193,9 @@ test('objects are deleted after those that depend on them are gone', async () =>
     ['settings', '-migration'],
     ['-settings'],
   ]);
+  const [first = '', , last = ''] = messages;
+  assert.match(first, /"web" is .*; Job "migration" waits .*"web"; ConfigMap "settings" waits .*"/);
+  assert.match(last, /^ConfigMap "settings" is [^;]*$/);
   assert.equal(await deleteGraph(), undefined);
   await end();
 });
