@@ -51,6 +51,7 @@ export async function startWithFlags(
   flags: Flags,
   ...names: readonly string[]
 ) {
+  const print = (line: string) => context.diagnostic(line);
   const service = new FakeFetch();
   const clock = new FakeClock();
   const server = new ApiServer({ clock });
@@ -65,7 +66,7 @@ export async function startWithFlags(
   const programs = await Promise.all(
     names.map(async (name) => {
       const controllers = controllerOf(name, flags);
-      const handler = await roleOf(name).handler(server, (line) => context.diagnostic(line));
+      const handler = await roleOf(name).handler(server, print);
       return { controllers, handler };
     }),
   );
@@ -120,7 +121,7 @@ export async function startWithFlags(
     startControllers,
     restart,
     sampleOf: <T extends WithConditions>(resource: Resource<T>) =>
-      sampleOf(client, clock, resource),
+      sampleOf(client, clock, resource, print),
   };
 }
 
@@ -133,6 +134,7 @@ function sampleOf<T extends WithConditions>(
   client: HttpClient,
   clock: FakeClock,
   resource: Resource<T>,
+  print: (line: string) => void,
 ) {
   const { kind } = resource;
   const samples = globSync('samples/*.yaml', { cwd: fileURLToPath(PROJECT) }).map(load);
@@ -150,11 +152,13 @@ function sampleOf<T extends WithConditions>(
     change: (spec: object) =>
       client.patch(resource as Resource, metadata, { type: 'merge', body: { spec } }),
     delete: () => client.delete(resource, metadata),
-    /** Returns the reason of the condition Ready after a time in milliseconds. */
+    /** Returns the reason of the condition Ready after a time in milliseconds. Prints why a sync failed. */
     ready: async (afterMs: number) => {
       await clock.advance(afterMs);
       const { status } = await get();
-      return status?.conditions?.find(({ type }) => type === 'Ready')?.reason;
+      const ready = status?.conditions?.find(({ type }) => type === 'Ready');
+      if (ready?.reason === 'SyncFailed') print(`SyncFailed: ${ready.message}`);
+      return ready?.reason;
     },
     /** Creates the object with the condition Ready, for a kind whose controller does not run in the test. */
     createReady: async (spec: object = {}) => {
