@@ -176,7 +176,7 @@ function templatesOf(source: ChartSource, values: ChartValue[]): [path: string, 
     ...templates,
     ...(webhooks ? webhookTemplates(source, webhooks) : []),
     ...optionalTemplates(source, values),
-    ['NOTES.txt', chartNotes(program, isNamespaced)],
+    ['NOTES.txt', chartNotes(program, isNamespaced, (webhooks?.conversions.length ?? 0) > 0)],
   ];
 }
 

@@ -98,6 +98,18 @@ test('the chart of a program with a cluster-scoped controller has no value for n
   }
 });
 
+test('the notes of a program with conversions say that its objects need it', () => {
+  const hub = { ...COUNTS, version: 'v2' };
+  const converting = new Webhooks().converts(hub, COUNTS, {
+    up: (count) => count,
+    down: (count) => count,
+  });
+  const notes = (webhooks: Webhooks) =>
+    chartFiles({ ...SOURCE, webhooks: webhooks.entries() }).get('templates/NOTES.txt') ?? '';
+  assert.match(notes(converting), /uninstall/);
+  assert.doesNotMatch(notes(new Webhooks().validates(COUNTS, () => [])), /uninstall/);
+});
+
 test('the namespace of the manifests is that of the release, whatever its name', () => {
   const read: ChartSource['read'] = (path) =>
     SOURCE.read(path).replaceAll('static-site-controller-system', 'default');
