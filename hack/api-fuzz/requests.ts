@@ -48,8 +48,9 @@ const LENGTH = 25;
 
 /** Returns random sequences, each in one namespace. Most requests are about one kind and three names. */
 export function* randomSequences(seed: number, operations: number): Generator<FuzzRequest[]> {
+  const seeds = new Choices(seed);
   for (let index = 0; index * LENGTH < operations; index++) {
-    yield new RequestGenerator(new Choices(seed + index)).sequence(LENGTH);
+    yield new RequestGenerator(new Choices(seeds.below(2 ** 32))).sequence(LENGTH);
   }
 }
 

@@ -290,6 +290,9 @@ describe('access', () => {
     // The same role, without the metadata that the server sets.
     const same = role('powerful', [{ ...READ, verbs: ['*'] }]);
     assert.equal((await write('PUT', `${roles()}/powerful`, same)).status, 403);
+    // The permissions precede the check of the resourceVersion.
+    const outdated = { ...same, metadata: { name: 'powerful', resourceVersion: '1' } };
+    assert.equal((await write('PUT', `${roles()}/powerful`, outdated)).status, 403);
     const release = { metadata: { finalizers: null } };
     assert.equal((await write('PATCH', `${roles()}/powerful`, release)).status, 200);
   });

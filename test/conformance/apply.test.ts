@@ -377,6 +377,54 @@ test('an applied item without its key is refused for the value', skipBefore(37),
   assert.deepEqual(fields, ['spec.containers[0].env[0].name']);
 });
 
+test('items of the stored object without their keys are reported before those of the apply', async () => {
+  const path = `/api/v1/namespaces/${await api.namespace()}/serviceaccounts`;
+  const account = (name: string) => ({
+    apiVersion: 'v1',
+    kind: 'ServiceAccount',
+    metadata: { name },
+  });
+  const secrets = [{ kind: 'x' }];
+  await api.made(api.post(path, { ...account('tracked'), automountServiceAccountToken: true }));
+  await api.made(api.put(`${path}/tracked`, { ...account('tracked'), secrets }));
+  const untracked = { ...account('untracked'), secrets };
+  await api.made(api.post(path, { ...untracked, imagePullSecrets: [{ name: 'a' }] }));
+  for (const [name, applied, message] of [
+    ['tracked', {}, /^failed to create typed live object \(.*\): \.secrets: element 0: /],
+    [
+      'untracked',
+      { metadata: { name: 'untracked', managedFields: [{ manager: 'm' }] } },
+      /^failed to create manager for existing fields: .* smd typed: \.secrets: element 0: /,
+    ],
+  ] as const) {
+    const { status, body } = await api.apply(`${path}/${name}`, 'm', {
+      ...account(name),
+      ...applied,
+    });
+    assert.equal(status, 500, name);
+    assert.match(body.message, message);
+  }
+});
+
+test('the first item without its key ends the check of a list', async () => {
+  const conditions = [{ message: 'a' }, { message: 'b' }];
+  const level = {
+    apiVersion: 'flowcontrol.apiserver.k8s.io/v1',
+    kind: 'PriorityLevelConfiguration',
+    metadata: { name: 'unkeyed' },
+    spec: { type: 'Limited', limited: { limitResponse: { type: 'Reject' } } },
+    status: { conditions },
+  };
+  const levels = '/apis/flowcontrol.apiserver.k8s.io/v1/prioritylevelconfigurations';
+  const { status, body } = await api.apply(`${levels}/unkeyed`, 'm', level);
+  assert.equal(status, 500);
+  assert.match(body.message, /element 0/);
+  assert.doesNotMatch(body.message, /element 1/);
+  // Such a status leaves a new object without managed fields, although it is not stored.
+  const created = await api.made(api.post(`${levels}?dryRun=All`, level));
+  assert.equal(created.metadata.managedFields, undefined);
+});
+
 test('an apply of a custom resource with empty metadata is a write each time', async () => {
   const space = await api.namespace();
   for (const metadata of [{ finalizers: [] }, { labels: {} }, { generateName: '' }]) {

@@ -342,6 +342,16 @@ test('numeric options are validated', async () => {
   });
 });
 
+test('a malformed resourceVersion is an error of the watch cache, which Events do not have', async () => {
+  for (const [where, code] of [
+    ['/api/v1/namespaces/default/events/a', 400],
+    ['/apis/events.k8s.io/v1/namespaces/default/events/a', 400],
+    ['/api/v1/namespaces/default/configmaps/a', 500],
+  ] as const) {
+    assert.equal((await api.get(`${where}?resourceVersion=x`)).status, code, where);
+  }
+});
+
 test('a list can span all namespaces', async () => {
   const { body } = await api.get(`/apis/${GROUP}/v1/widgets?labelSelector=tier%3Dx`);
   assert.deepEqual(

@@ -217,6 +217,8 @@ test('a strategic merge patch does not change the kind', async () => {
   const at = `${configMaps(space)}/kind`;
   await api.made(api.post(configMaps(space), configMap('kind')));
   assert.equal((await api.made(api.patch(at, { kind: 'Other' }, STRATEGIC))).kind, 'ConfigMap');
+  const { status, body } = await api.patch(at, { apiVersion: 5 }, STRATEGIC);
+  assert.deepEqual([status, body.details.causes[0].field], [422, 'patch']);
 });
 
 test('unknown fields of a patched built-in kind are reported in the order of its JSON', async () => {

@@ -45,6 +45,13 @@ function assertInvalid(reply: Reply, causes: readonly (readonly [string, string]
   });
 }
 
+test('repeated owners of a review are reported', async () => {
+  const owner = { apiVersion: 'v1', kind: 'Pod', name: 'p', uid: 'u' };
+  const metadata = { ownerReferences: [owner, owner] };
+  const { headers } = await selfSubjectAccessReview({ resourceAttributes: PODS }, metadata);
+  assert.match(headers['warning'] ?? '', /duplicate UID\(s\) observed: u/);
+});
+
 test('reviews support create only', async () => {
   for (const [path, names] of [
     [AUTHENTICATION, ['selfsubjectreviews', 'tokenreviews']],

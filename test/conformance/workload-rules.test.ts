@@ -521,6 +521,20 @@ test('the volumes of claims precede those of the template', async () => {
   ]);
 });
 
+test('an update of a DaemonSet without its annotation changes it, and keeps its number', async () => {
+  const path = `${APPS}/daemonsets`;
+  const annotation = 'deprecated.daemonset.template.generation';
+  const set = { ...workload('DaemonSet'), metadata: { name: 'annotated' } };
+  const created = await create(path, set);
+  assert.equal(created.metadata.annotations[annotation], '1');
+  const { body } = await api.send('PUT', `${path}/annotated?fieldManager=other`, set, {
+    'content-type': 'application/json',
+  });
+  assert.equal(body.metadata.annotations[annotation], '1');
+  const { fieldsV1 } = body.metadata.managedFields.find(({ manager }: Json) => manager === 'other');
+  assert.deepEqual(fieldsV1, { 'f:metadata': { 'f:annotations': { [`f:${annotation}`]: {} } } });
+});
+
 test('a ReplicationController has Pods that are restarted', async () => {
   const path = '/api/v1/namespaces/default/replicationcontrollers';
   const { metadata, spec } = template({ activeDeadlineSeconds: 5 });

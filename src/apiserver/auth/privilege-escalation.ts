@@ -22,8 +22,6 @@ export interface Granting {
   readonly access: Authorizer;
   /** Verb of the request. */
   readonly verb: string;
-  /** Metadata of an updated object as the client sent it. */
-  readonly sent?: StoredObject['metadata'];
 }
 
 /** A Role or ClusterRole to write. */
@@ -44,12 +42,14 @@ interface WrittenBinding extends StoredObject {
  */
 export function requireRoleRights(
   plural: 'roles' | 'clusterroles',
-  { user, access, verb, sent }: Granting,
+  { user, access, verb }: Granting,
   object: StoredObject,
   previous?: StoredObject,
 ): void {
   if (user.groups.includes(MASTERS)) return;
-  const role: WrittenRole = object;
+  const { rules } = object as WrittenRole;
+  // An empty list is stored as null.
+  const role: WrittenRole = { ...object, rules: rules && rules.length > 0 ? rules : null };
   const { namespace = '', name } = object.metadata;
   const escalate = {
     kind: 'resource',
@@ -61,7 +61,7 @@ export function requireRoleRights(
     // The path of a creation has no name.
     name: verb === 'create' ? '' : name,
   } as const;
-  if (changesReferencesOnly(object, sent, previous)) return;
+  if (changesReferencesOnly(role, previous)) return;
   // An aggregation rule grants everything.
   const isWhole = isAggregated(object) || isAggregated(previous);
   const granted = [...(role.rules ?? []), ...(isWhole ? FULL_AUTHORITY : [])];
@@ -84,11 +84,11 @@ export function requireRoleRights(
  */
 export function requireBindingRights(
   plural: 'rolebindings' | 'clusterrolebindings',
-  { user, access, sent }: Granting,
+  { user, access }: Granting,
   object: StoredObject,
   previous?: StoredObject,
 ): void {
-  if (user.groups.includes(MASTERS) || changesReferencesOnly(object, sent, previous)) return;
+  if (user.groups.includes(MASTERS) || changesReferencesOnly(object, previous)) return;
   const { roleRef: { apiGroup = '', kind = '', name = '' } = {} }: WrittenBinding = object;
   const { namespace = '' } = object.metadata;
   const bind = {
@@ -234,13 +234,10 @@ function isAggregated(role: WrittenRole | undefined): boolean {
  * Whether an update changes owner references and finalizers only, as the garbage collector does. As upstream, an object
  * without the metadata that the server sets changes that.
  */
-function changesReferencesOnly(
-  object: StoredObject,
-  sent: StoredObject['metadata'] | undefined,
-  previous: StoredObject | undefined,
-): boolean {
-  if (!sent || !previous) return false;
-  return equalJson(withoutReferences({ ...object, metadata: sent }), withoutReferences(previous));
+function changesReferencesOnly(object: StoredObject, previous: StoredObject | undefined): boolean {
+  return (
+    previous !== undefined && equalJson(withoutReferences(object), withoutReferences(previous))
+  );
 }
 
 function withoutReferences({ metadata, ...rest }: StoredObject): object {

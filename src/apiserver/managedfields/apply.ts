@@ -22,11 +22,6 @@ import type { FieldSetPath } from './field-set.ts';
 export interface ApplyPatch extends WriteContext {
   /** The stored object; absent if the apply creates it. */
   readonly live?: Readonly<JsonObject> | undefined;
-  /**
-   * Whether the schema may have changed since the live object was stored, or it was stored in another version.
-   * @default false
-   */
-  readonly checksLive?: boolean | undefined;
   /** Same as `Update.blank`. */
   readonly blank?: Readonly<JsonObject> | undefined;
   /** The desired fields of the manager, and no others. */
@@ -56,6 +51,7 @@ export type ApplyPatchResult =
  */
 export async function applyPatch(patch: ApplyPatch): Promise<ApplyPatchResult> {
   const schema = withObjectMeta(patch.schema);
+  requireTrackable(patch, schema);
   requireApplicable(patch, schema);
   const { applied, pause } = patch;
   await pause?.();
@@ -92,6 +88,13 @@ export async function applyPatch(patch: ApplyPatch): Promise<ApplyPatchResult> {
   return { kind: 'applied', object: withManagers(object, result) };
 }
 
+/** @throws {PatchError} if the live object has no managers, and its fields cannot have one */
+function requireTrackable({ live }: ApplyPatch, schema: JsonSchema): void {
+  if (!live || !Managers.of(live)?.isEmpty) return;
+  const what = `failed to convert new object (${describe(live)}) to smd typed`;
+  requireTyped(live, schema, `failed to create manager for existing fields: ${what}: `, true);
+}
+
 function requireApplicable(patch: ApplyPatch, schema: JsonSchema): void {
   const { applied, apiVersion } = patch;
   if (applied['apiVersion'] !== apiVersion) {
@@ -104,8 +107,8 @@ function requireApplicable(patch: ApplyPatch, schema: JsonSchema): void {
     throw new PatchError('malformed', 'metadata.managedFields must be nil');
   }
   requireTyped(applied, schema);
-  const { live, checksLive = false } = patch;
-  if (!live || !checksLive) return;
+  const { live } = patch;
+  if (!live) return;
   requireTyped(live, schema, `failed to create typed live object (${describe(live)}): `, true);
 }
 

@@ -353,7 +353,13 @@ const KIND_ORDER = 'kvi';
 
 function displayValue(value: unknown): string {
   if (typeof value === 'string') return goQuote(value);
-  return typeof value === 'number' ? goNumber(value) : goJson(value);
+  if (typeof value === 'number') return goNumber(value);
+  if (Array.isArray(value)) return `[${value.map(displayValue).join(',')}]`;
+  if (!isRecord(value)) return goJson(value);
+  // As upstream, without a separator.
+  return Object.entries(value)
+    .map(([name, member]) => `${name}=${displayValue(member)}`)
+    .join('');
 }
 
 function compareJson(a: unknown, b: unknown): number {

@@ -191,8 +191,9 @@ function checkItems(
   for (const [index, item] of list.entries()) {
     const element = shape.kind === 'leaf' ? undefined : itemElement(item, schema, shape);
     if (element === undefined && shape.kind !== 'leaf') {
+      // As upstream, which does not check the rest of the list.
       faults.push(`${path()}: element ${index}: ${unidentified(item, shape)}`);
-      continue;
+      return;
     }
     if (element !== undefined) {
       if (seen.has(element)) faults.push(`${path()}${DUPLICATE}${displayElement(element)}`);

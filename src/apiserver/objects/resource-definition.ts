@@ -262,8 +262,6 @@ export interface HookContext {
   readonly verb: string;
   readonly subresource: string | undefined;
   readonly isDryRun: boolean;
-  /** Metadata of an updated object as the client sent it. */
-  readonly sent?: StoredObject['metadata'];
   /** Adds a warning to the response, also if the object is refused. */
   readonly warn: (text: string) => void;
   readonly access: Authorizer;
@@ -336,6 +334,16 @@ export interface ResourceHooks {
     previous: StoredObject,
     subresource?: string,
   ) => readonly FieldError[];
+  /**
+   * Throws if the user lacks a permission for the content of an admitted object, which may be outdated or invalid.
+   *
+   * @param previous undefined for a new object
+   */
+  readonly requireRights?: (
+    object: ApiObject,
+    previous: StoredObject | undefined,
+    context: HookContext,
+  ) => void;
   /** Returns an error for each permission that the user needs for the content of a valid object and does not have. */
   readonly authorize?: (
     object: StoredObject,

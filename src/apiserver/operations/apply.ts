@@ -63,7 +63,6 @@ async function appliedUpdate(
       ...writeContext(call),
       versions: fieldVersions(call),
       live,
-      checksLive: definition.custom,
       blank: blankObject(call),
       applied,
       force: isTrue(info.query.get('force')),

@@ -55,12 +55,17 @@ async function admittedDraft(call: Call, draft: ApiObject, isApplied: boolean): 
     deletionGracePeriodSeconds: _grace,
     ...metadata
   } = draft.metadata;
-  // As upstream, the status of these is dropped later: it matters for the managed fields.
+  // As upstream, the status of these is dropped later.
   const isWhole = definition.custom || definition.storedAs || info.subresource === 'status';
-  const sent = isWhole ? draft : withoutStatus(draft, definition);
+  const own = isWhole ? draft : withoutStatus(draft, definition);
   const nulls = isApplied ? 'keepNulls' : undefined;
-  const complete = await defaultsInSteps(call, { ...sent, metadata }, undefined, nulls);
-  return admitDraft(call, isApplied ? complete : await withTrackedFields(call, complete));
+  const complete = await defaultsInSteps(call, { ...own, metadata }, undefined, nulls);
+  if (isApplied) return admitDraft(call, complete);
+  if (own === draft) return admitDraft(call, await withTrackedFields(call, complete));
+  // The status matters for the managed fields: with an invalid one there are none.
+  const sent = await defaultsInSteps(call, { ...draft, metadata });
+  const tracked = await withTrackedFields(call, sent);
+  return admitDraft(call, { ...complete, metadata: tracked.metadata });
 }
 
 /** Stores an object under a generated name, and tries other names if it is taken. */

@@ -87,21 +87,19 @@ async function decodeResult(
 ): Promise<ApiObject> {
   const { definition } = call;
   const type = contentType(call.request);
-  // As upstream, a strategic merge patch does not change the kind.
-  const patched =
-    type === STRATEGIC_PATCH && isRecord(result)
-      ? {
-          ...withIntegersOf(definition, result),
-          apiVersion: apiVersionIn(definition),
-          kind: definition.kind,
-        }
-      : result;
   const toError = (message: string) =>
     type === STRATEGIC_PATCH
       ? invalidPatch(goValue(sent), message)
-      : unprocessablePatch(definition, patched, message);
-  if (type === STRATEGIC_PATCH) requireConvertible(definition, patched, toError);
-  else requireApiVersion(call, patched, toError);
+      : unprocessablePatch(definition, result, message);
+  let patched = result;
+  if (type !== STRATEGIC_PATCH) {
+    requireApiVersion(call, result, toError);
+  } else if (isRecord(result)) {
+    const converted = withIntegersOf(definition, result);
+    requireConvertible(definition, converted, toError);
+    // As upstream, a strategic merge patch does not change the kind.
+    patched = { ...converted, apiVersion: apiVersionIn(definition), kind: definition.kind };
+  }
   const { object, strictErrors } = decodePatched(call, patched, undefined, live);
   const prefix = type === JSON_PATCH ? 'json patch ' : '';
   const duplicates = duplicatesOf(call).map((duplicate) => `${prefix}${duplicate}`);
@@ -128,10 +126,9 @@ export function withIntegersOf(
 /** A strategic merge patch is converted from maps to the Go type of the kind. */
 function requireConvertible(
   definition: ResourceDefinition,
-  patched: unknown,
+  patched: JsonObject,
   toError: (message: string) => Error,
 ): void {
-  if (!isRecord(patched)) return;
   const wrong = validateValues(patched, definition.schema ?? {}).find(isOfAnotherType);
   if (wrong) throw toError(conversionProblem(wrong, patched, goKindOf(definition)));
 }

@@ -18,7 +18,7 @@ import { Watcher } from './watcher.ts';
 const FRESHNESS_WAIT_MS = 3000;
 
 export async function get(call: Call): Promise<Answer> {
-  await untilReached(call, parseRevision(call.info.query.get('resourceVersion'), call.info.verb));
+  await untilReached(call, parseRevision(call.info));
   return { kind: 'object', code: 200, object: existing(call) };
 }
 

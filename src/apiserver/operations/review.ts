@@ -1,5 +1,6 @@
 import type { ObjectMeta } from '../../api/object.ts';
 import type { Answer, Call } from './call.ts';
+import { withoutDuplicateOwners } from '../objects/object-metadata.ts';
 import { withTrackedFields } from '../managedfields/field-manager.ts';
 import { OBJECT_TYPES } from '../request/negotiation.ts';
 import { decodeBody } from '../request/object-decoder.ts';
@@ -16,7 +17,8 @@ export async function answerReview(call: Call, review: Review): Promise<Answer> 
   requireGoTypes(call, draft);
   placeObject(call, draft);
   const { access, clock } = call.backend;
-  const question = await withTrackedFields(call, withoutSystemFields(call, draft));
+  const own = withoutDuplicateOwners(call, withoutSystemFields(call, draft), 'sent');
+  const question = await withTrackedFields(call, own);
   const answer = review(question, { user: call.user, access, now: clock.now() });
   return { kind: 'object', code: 201, object: withoutEmptyMetadata(answer) };
 }

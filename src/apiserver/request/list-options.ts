@@ -4,7 +4,7 @@ import type { Requirement } from '../../api/label-selector.ts';
 import { matchesLabels, parseLabelSelector } from '../../api/label-selector.ts';
 import { continueAt } from './continue-token.ts';
 import { toRequestedVersion } from './negotiation.ts';
-import type { RequestInfo, Verb } from './request-info.ts';
+import type { RequestInfo } from './request-info.ts';
 import { isTrue } from './request-info.ts';
 import type { ResourceDefinition, StoredObject } from '../objects/resource-definition.ts';
 import type { FieldError } from '../../api/field-error.ts';
@@ -56,7 +56,7 @@ export function listOptions(info: RequestInfo, definition: ResourceDefinition): 
   const allowBookmarks = isTrue(query.get('allowWatchBookmarks'));
   return {
     selection,
-    revision: parseRevision(query.get('resourceVersion'), info.verb),
+    revision: parseRevision(info),
     exact: query.get('resourceVersionMatch') === 'Exact',
     limit,
     continueToken: query.get('continue') || undefined,
@@ -278,14 +278,22 @@ function parsed<T>(parse: (text: string) => T, text: string): T {
   }
 }
 
-/** @throws {StatusError} if `text` is not a resourceVersion: 400 for a list, else 500 */
-export function parseRevision(text: string | null, verb: Verb): number | undefined {
+/**
+ * Returns the requested resourceVersion.
+ *
+ * @throws {StatusError} if it is malformed: 400 for a list and for an Event, of which upstream has no watch cache, else 500
+ */
+export function parseRevision({ query, verb, group, resource }: RequestInfo): number | undefined {
+  const text = query.get('resourceVersion');
   if (!text) return undefined;
   const revision = Number(text);
   if (/^\d+$/.test(text) && Number.isSafeInteger(revision)) return revision;
   const quoted = JSON.stringify(text);
   const message = `resourceVersion: Invalid value: ${quoted}: strconv.ParseUint: parsing ${quoted}: invalid syntax`;
-  if (verb === 'list') throw badRequest(`invalid resource version: ${message}`);
+  const isEvent = resource === 'events' && (group === '' || group === 'events.k8s.io');
+  if (verb === 'list' || (verb === 'get' && isEvent)) {
+    throw badRequest(`invalid resource version: ${message}`);
+  }
   throw StatusError.failure({ code: 500, message });
 }
 

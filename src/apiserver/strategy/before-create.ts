@@ -23,6 +23,8 @@ export async function beforeCreate(request: WriteRequest, draft: ApiObject): Pro
     const own = toStoredKind(request, storedAs, withoutStatus(draft, definition));
     return beforeCreate({ ...request, definition: storedAs.definition }, own);
   }
+  const context = hookContext(request);
+  definition.hooks?.requireRights?.(draft, undefined, context);
   const { clock, uid } = request.backend;
   const { hooks, tracksGeneration, namespaced, disabledFields } = definition;
   const {
@@ -40,7 +42,7 @@ export async function beforeCreate(request: WriteRequest, draft: ApiObject): Pro
   delete object.metadata.selfLink;
   if (tracksGeneration) object.metadata.generation = 1;
   if (disabledFields) deleteFields(object, disabledFields);
-  hooks?.prepareForCreate?.(object, hookContext(request));
+  hooks?.prepareForCreate?.(object, context);
   await pause(request);
   const ofMetadata = validateMetadata(object.metadata, namespaced, nameFormat, prefixFormat);
   await pause(request);
@@ -54,7 +56,7 @@ export async function beforeCreate(request: WriteRequest, draft: ApiObject): Pro
     ...bySchema,
   ]);
   await pause(request);
-  const unauthorized = hooks?.authorize?.(object, undefined, hookContext(request)) ?? [];
+  const unauthorized = hooks?.authorize?.(object, undefined, context) ?? [];
   requireValid(definition, object, unauthorized);
   await pause(request);
   addWarnings(request, object, undefined);

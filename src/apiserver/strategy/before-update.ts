@@ -32,6 +32,8 @@ export async function beforeUpdate(
 ): Promise<ApiObject> {
   const { definition, info } = request;
   const { hooks, storedAs, disabledFields } = definition;
+  const context = hookContext(request);
+  hooks?.requireRights?.(draft, previous, context);
   requireCurrent(definition, draft, previous);
   if (storedAs) {
     const before = storedAs.fromStored(previous);
@@ -46,7 +48,6 @@ export async function beforeUpdate(
   const object = { ...own, metadata: withSystemMetadata(own, previous, definition) };
   await pause(request, previous);
   if (disabledFields) deleteFields(object, disabledFields);
-  const context = { ...hookContext(request), sent: draft.metadata };
   hooks?.prepareForUpdate?.(object, previous, context);
   shareEqualFields(object, previous);
   await pause(request, previous);
@@ -73,7 +74,7 @@ export async function beforeUpdate(
     ...bySchema,
   ]);
   await pause(request, previous);
-  const unauthorized = hooks?.authorize?.(object, previous, hookContext(request)) ?? [];
+  const unauthorized = hooks?.authorize?.(object, previous, context) ?? [];
   requireValid(definition, object, unauthorized);
   await pause(request, previous);
   addWarnings(request, object, previous);

@@ -34,7 +34,16 @@ export const DAEMON_SET: BuiltinKind = {
         strategy['rollingUpdate'] = { maxSurge: 0, maxUnavailable, ...rollingUpdate };
       }
       applyTemplateDefaults(spec);
-      const annotations = { [TEMPLATE_GENERATION]: '1', ...set.metadata.annotations };
+      // As upstream, whose stored form has a number. So an update without the annotation changes it.
+      const annotations = { [TEMPLATE_GENERATION]: '0', ...set.metadata.annotations };
+      set.metadata.annotations = annotations;
+    },
+    prepareForCreate: (set) => {
+      const count = Number(set.metadata.annotations?.[TEMPLATE_GENERATION] ?? 0);
+      const annotations = {
+        ...set.metadata.annotations,
+        [TEMPLATE_GENERATION]: String(count || 1),
+      };
       set.metadata.annotations = annotations;
     },
     prepareForUpdate: countTemplates,

@@ -20,8 +20,7 @@ function bindingKind(plural: 'rolebindings' | 'clusterrolebindings'): BuiltinKin
     ...RBAC_TRAITS,
     hooks: {
       applyDefaults: applyBindingDefaults,
-      prepareForCreate: (binding, context) => requireBindingRights(plural, context, binding),
-      prepareForUpdate: (binding, previous, context) =>
+      requireRights: (binding, previous, context) =>
         requireBindingRights(plural, context, binding, previous),
     },
     validate: (binding) => validateBinding(binding, plural === 'rolebindings'),

@@ -31,14 +31,10 @@ function roleKind(plural: 'roles' | 'clusterroles'): BuiltinKind {
       applyDefaults: (role) => {
         role['rules'] ??= null;
       },
-      prepareForCreate: (role, context) => {
-        settle(role);
-        requireRoleRights(plural, context, role);
-      },
-      prepareForUpdate: (role, previous, context) => {
-        settle(role);
-        requireRoleRights(plural, context, role, previous);
-      },
+      requireRights: (role, previous, context) =>
+        requireRoleRights(plural, context, role, previous),
+      prepareForCreate: settle,
+      prepareForUpdate: settle,
     },
     validate: (role) => {
       requireNamePrefix(role);

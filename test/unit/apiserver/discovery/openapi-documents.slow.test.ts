@@ -119,8 +119,8 @@ test('each operation has its action and kind', async () => {
     [
       '/api/v1/namespaces',
       '/api/v1/namespaces/{name}',
-      '/api/v1/namespaces/{name}/status',
       '/api/v1/namespaces/{name}/finalize',
+      '/api/v1/namespaces/{name}/status',
       '/api/v1/pods',
       '/api/v1/namespaces/{namespace}/pods',
     ],
