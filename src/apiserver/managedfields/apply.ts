@@ -51,12 +51,24 @@ export type ApplyPatchResult =
  */
 export async function applyPatch(patch: ApplyPatch): Promise<ApplyPatchResult> {
   const schema = withObjectMeta(patch.schema);
-  requireTrackable(patch, schema);
-  requireApplicable(patch, schema);
   const { applied, pause } = patch;
+  const stored = Managers.of(patch.live);
+  // As upstream, which gives the fields of such an object a manager before it reads what is applied.
+  if (stored?.isEmpty) {
+    requireLiveTyped(patch, schema, (live) => {
+      const what = `failed to convert new object (${live}) to smd typed`;
+      return `failed to create manager for existing fields: ${what}: `;
+    });
+  }
+  await pause?.();
+  requireApplicable(patch, schema);
+  await pause?.();
+  if (!stored?.isEmpty) {
+    requireLiveTyped(patch, schema, (live) => `failed to create typed live object (${live}): `);
+  }
   await pause?.();
   const live: Readonly<JsonObject> = patch.live ?? {};
-  const managers = await managersOf(patch);
+  const managers = await managersOf(patch, stored);
 
   const self = managerOf(patch, 'Apply');
   const mine = managers.find(self);
@@ -88,11 +100,18 @@ export async function applyPatch(patch: ApplyPatch): Promise<ApplyPatchResult> {
   return { kind: 'applied', object: withManagers(object, result) };
 }
 
-/** @throws {PatchError} if the live object has no managers, and its fields cannot have one */
-function requireTrackable({ live }: ApplyPatch, schema: JsonSchema): void {
-  if (!live || !Managers.of(live)?.isEmpty) return;
-  const what = `failed to convert new object (${describe(live)}) to smd typed`;
-  requireTyped(live, schema, `failed to create manager for existing fields: ${what}: `, true);
+/**
+ * Checks that the live object, if there is one, fits the schema.
+ *
+ * @param trying returns the start of the message for the name of the object
+ * @throws {PatchError} `untyped`
+ */
+function requireLiveTyped(
+  { live }: ApplyPatch,
+  schema: JsonSchema,
+  trying: (live: string) => string,
+): void {
+  if (live) requireTyped(live, schema, trying(describe(live)), true);
 }
 
 function requireApplicable(patch: ApplyPatch, schema: JsonSchema): void {
@@ -107,18 +126,16 @@ function requireApplicable(patch: ApplyPatch, schema: JsonSchema): void {
     throw new PatchError('malformed', 'metadata.managedFields must be nil');
   }
   requireTyped(applied, schema);
-  const { live } = patch;
-  if (!live) return;
-  requireTyped(live, schema, `failed to create typed live object (${describe(live)}): `, true);
 }
 
 /**
  * The managers of the live object. If it has none, the manager `before-first-apply` owns all its
  * fields, so that the first apply reports conflicts.
+ *
+ * @param managers those that the live object has; undefined if they cannot be decoded
  */
-async function managersOf(patch: ApplyPatch): Promise<Managers> {
+async function managersOf(patch: ApplyPatch, managers: Managers | undefined): Promise<Managers> {
   const { live } = patch;
-  const managers = Managers.of(live);
   if (!managers) {
     throw new PatchError('untyped', 'failed to decode managed fields of the live object');
   }

@@ -43,19 +43,11 @@ export interface RunOnClusterOptions {
 /** Runs a program on a cluster, as `runOnCluster` does, and returns its exit code. */
 export async function clusterRun(
   program: ProgramOptions,
-  options: RunOnClusterOptions,
+  { main, crds, argv = process.argv.slice(2) }: RunOnClusterOptions,
 ): Promise<number> {
   const print = (line: string) => void process.stdout.write(`${line}\n`);
   // The cluster is cleaned up also if the terminal was closed.
   for (const stream of [process.stdout, process.stderr]) stream.on('error', () => undefined);
-  return run(program, options, print);
-}
-
-async function run(
-  program: ProgramOptions,
-  { main, crds, argv = process.argv.slice(2) }: RunOnClusterOptions,
-  print: (line: string) => void,
-): Promise<number> {
   const { value: context, rest: others } = flagIn(argv, '--cluster');
   if (!context) {
     throw new UsageError(

@@ -38,14 +38,7 @@ export const DAEMON_SET: BuiltinKind = {
       const annotations = { [TEMPLATE_GENERATION]: '0', ...set.metadata.annotations };
       set.metadata.annotations = annotations;
     },
-    prepareForCreate: (set) => {
-      const count = Number(set.metadata.annotations?.[TEMPLATE_GENERATION] ?? 0);
-      const annotations = {
-        ...set.metadata.annotations,
-        [TEMPLATE_GENERATION]: String(count || 1),
-      };
-      set.metadata.annotations = annotations;
-    },
+    prepareForCreate: (set) => setTemplateCount(set, templateCountOf(set) || 1),
     prepareForUpdate: countTemplates,
   },
   validate: validateDaemonSet,
@@ -78,12 +71,17 @@ const TEMPLATE_GENERATION = 'deprecated.daemonset.template.generation';
 
 function countTemplates(set: ApiObject, previous: StoredObject): void {
   const template = (object: StoredObject) => objectIn(objectIn(object, 'spec'), 'template');
-  const last = Number(previous.metadata.annotations?.[TEMPLATE_GENERATION] ?? 1);
+  const last = templateCountOf(previous);
   const isSame = equalJson(template(set), template(previous));
-  set.metadata.annotations = {
-    ...set.metadata.annotations,
-    [TEMPLATE_GENERATION]: String(isSame ? last : last + 1),
-  };
+  setTemplateCount(set, isSame ? last : last + 1);
+}
+
+function templateCountOf({ metadata }: StoredObject): number {
+  return Number(metadata.annotations?.[TEMPLATE_GENERATION] ?? 1);
+}
+
+function setTemplateCount({ metadata }: ApiObject, count: number): void {
+  metadata.annotations = { ...metadata.annotations, [TEMPLATE_GENERATION]: String(count) };
 }
 
 function validateDaemonSet(set: CheckedObject): void {
